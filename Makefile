@@ -1,0 +1,99 @@
+# make help. Nothing is needed first but Python 3.11 or newer, make and git, and a package index for pip;
+# with a C++20 compiler the native engine is built too.
+#
+# The install is editable: Python files are used where they lie, while the compiled module lives inside the
+# virtual environment, so several of them (Python versions, sanitizers) share one checkout. Nothing is rebuilt on
+# import: make compares times and runs pip again when src/ changed; seconds, as the build folder is kept.
+
+VENV  ?= .venv
+BUILD ?= build/$(notdir $(VENV))
+BIN   := $(VENV)/bin
+ARGS  ?=
+
+ifeq ($(origin CXX),default)
+CXX := c++
+endif
+
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
+	echo $$python && break; done)
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+PYTEST := $(BIN)/python -m pytest
+
+# -Werror is for our own machines: the warnings of a compiler unknown to us must not stop anyone's first test.
+CONFIG ?= $(if $(CI),-C cmake.define.ONKEL_WERROR=ON)
+
+.PHONY: help demo test lint format stub bench docs sanitize clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: $(VENV)/.plots  ## a first race of algorithms over a stream
+	$(BIN)/onkel race demo
+
+test: $(VENV)/.test  ## the whole suite; ARGS="-k hinge" for a part of it
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTEST) -n auto $(ARGS)
+
+lint: $(VENV)/.lint  ## style, types, import contract, stub
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
+	$(call with_native,$(STUBGEN) -o $(BUILD)/_core.pyi && diff -u onkel/_core.pyi $(BUILD)/_core.pyi)
+
+format: $(VENV)/.lint  ## lay out Python and C++ as lint wants them
+	$(BIN)/ruff check --fix --exit-zero --quiet
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(CXX_FILES)
+
+stub: $(VENV)/.lint  ## write onkel/_core.pyi anew
+	$(call with_native,$(STUBGEN) -o onkel/_core.pyi)
+
+bench: $(VENV)/.all  ## measure against plain C++, scikit-learn and river
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+docs: $(VENV)/.docs  ## the manual, in site/
+	$(BIN)/zensical build --clean --strict
+
+# Python is not built with the sanitizers, so their runtime is loaded before it; libstdc++ too, or exceptions
+# could not be followed. One process and no capture: a report must not be lost.
+sanitize: ASAN = $(shell $(CXX) -print-file-name=libasan.so)
+sanitize:  ## the suite under the address and undefined-behaviour sanitizers
+	$(MAKE) VENV=.venv-sanitize .venv-sanitize/.test CONFIG="-C cmake.build-type=Debug \
+	    -C cmake.define.ONKEL_SANITIZE=ON -C cmake.define.ONKEL_WERROR=ON"
+	@test -e "$(ASAN)" || { echo "make sanitize needs GCC and its libasan"; exit 1; }
+	LD_PRELOAD="$(ASAN) $(shell $(CXX) -print-file-name=libstdc++.so.6)" \
+	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc OMP_NUM_THREADS=1 \
+	    .venv-sanitize/bin/python -m pytest --capture=sys -m "not slow" $(ARGS)
+
+clean:  ## remove environments and everything built
+	rm -rf .venv .venv-sanitize build dist site .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+CXX_FILES := $(wildcard src/*.[ch]pp benchmarks/*.[ch]pp)
+STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet -m onkel._core
+with_native = @if $(BIN)/python -W ignore -c 'import onkel._core' 2>/dev/null; then set -x; $(1); \
+	else echo 'no native module here: its stub is neither compared nor written'; fi
+
+# --- environments: .venv/.NAME says that onkel with the extra NAME is installed
+
+# The build tools live in the environment (no build isolation), so that a second build is an incremental one.
+$(VENV)/.tools: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "onkel needs Python 3.11 or newer, with venv (Debian: python3-venv);" \
+	    "if it is not on the PATH: make PYTHON=/path/to/python3 ..."; exit 1; }
+	test -x $(BIN)/pip || { $(PYTHON) -m venv $(VENV) && $(PIP) --upgrade pip; }
+	$(PIP) cmake ninja $$($(BIN)/python -c \
+	    'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
+	@touch $@
+
+# Where a compiler works, a failure to build is an error; where none does, pip installs the Python engine alone.
+PROBE = printf '\#include <Python.h>\n\#include <concepts>\nint main() {}\n' | $(CXX) -std=c++20 -fsyntax-only \
+	-I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" -x c++ - 2>/dev/null
+
+$(VENV)/.%: $(VENV)/.tools CMakeLists.txt $(wildcard src/*)
+	@if $(PROBE); then export ONKEL_REQUIRE_NATIVE=1; \
+	else echo "no C++20 compiler or no Python headers: the Python engine alone (once they are there: make clean)"; \
+	fi; \
+	set -x; $(PIP) --no-build-isolation -C build-dir=$(BUILD) $(CONFIG) -e '.[$*]'
+	@touch $@

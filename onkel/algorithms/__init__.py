@@ -1,0 +1,70 @@
+"""The algorithms, one file per family, and the catalogue of them.
+
+A family joins by existing: every module of this package is imported, and every estimator that names its
+paper is listed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from typing import Any
+
+from onkel.estimator import Classifier, Detector, Estimator, Regressor
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+_TASKS: dict[str, type[Estimator]] = {"Classifier": Classifier, "Regressor": Regressor, "Detector": Detector}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One algorithm of the catalogue."""
+
+    name: str
+    classes: dict[str, type[Estimator]]  # task -> estimator
+    aliases: tuple[str, ...]
+    paper: str
+    cost: str
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """What it can do: "classification", "regression", "novelty detection"."""
+        names = {"Classifier": "classification", "Regressor": "regression", "Detector": "novelty detection"}
+        return tuple(names[task] for task in self.classes)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Hyper-parameters and their defaults, over all tasks."""
+        return {name: value for cls in self.classes.values() for name, value in cls().get_params(deep=False).items()}
+
+
+def estimators() -> dict[str, type[Estimator]]:
+    """Every estimator of the library by name."""
+    return {name: cls for name, cls in sorted(Estimator.registry.items()) if cls.__module__.startswith(__name__)}
+
+
+def catalogue() -> list[Entry]:
+    """Every algorithm: its estimators, its names in the papers, its reference and its cost per round."""
+    found: dict[str, dict[str, type[Estimator]]] = {}
+    for name, cls in Estimator.registry.items():
+        task = next(task for task, kind in _TASKS.items() if issubclass(cls, kind))
+        found.setdefault(name.removesuffix(task), {})[task] = cls
+    entries = []
+    for name, classes in sorted(found.items()):
+        kinds = list(classes.values())
+        aliases = tuple(dict.fromkeys(alias for cls in kinds for alias in cls.aliases))
+        entries.append(Entry(name, classes, aliases, kinds[0].paper, kinds[0].cost))
+    return entries
+
+
+def find(name: str) -> Entry:
+    """The algorithm with that name or alias, whatever the case."""
+    wanted = name.lower()
+    for entry in catalogue():
+        names = {entry.name, *entry.aliases, *(cls.__name__ for cls in entry.classes.values())}
+        if wanted in {n.lower() for n in names}:
+            return entry
+    raise ValueError(f"no algorithm is called {name!r}; known are {', '.join(e.name for e in catalogue())}")

@@ -1,0 +1,80 @@
+"""Passive-aggressive learners: the least move that repairs the loss on the current example."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from onkel.budgets import Unlimited
+from onkel.estimator import Classifier, Parts, Regressor
+from onkel.hypothesis import Expansion
+from onkel.kernels import Kernel
+from onkel.losses import EpsilonInsensitive, Hinge
+from onkel.updates import PassiveAggressive
+
+__all__ = [
+    "PAClassifier",
+    "PARegressor",
+]
+
+CRAMMER = "Crammer, Dekel, Keshet, Shalev-Shwartz, Singer: Online passive-aggressive algorithms. JMLR 7, 2006"
+
+
+class PAClassifier(Classifier):
+    """Passive-aggressive classification: PA, PA-I and PA-II.
+
+    l = max(0, 1 - y f(x));  f <- f + tau y k(x, .)
+    tau = l / k(x, x) ("hard"),  min(C, l / k(x, x)) ("I"),  l / (k(x, x) + 1/(2C)) ("II")
+    Several classes: the margin is f_y - f_s against the best rival s, tau goes to y and -tau to s, and 2 k(x, x) divides.
+
+    Composition: Learner(Expansion(kernel, Unlimited()), Hinge(), PassiveAggressive(variant, C))
+
+    Parameters
+    ----------
+    variant : "hard", "I" or "II"
+    C : aggressiveness, > 0 (no meaning for "hard")
+    kernel, average, random_state : see Estimator
+
+    References
+    ----------
+    crammer2006online: Crammer et al., JMLR 7, 2006
+    """
+
+    variant: str = "I"
+    C: float = 1.0
+    paper: ClassVar[str] = CRAMMER
+    aliases: ClassVar[tuple[str, ...]] = ("PA", "PA-I", "PA-II", "Passive-Aggressive")
+    cost: ClassVar[str] = "n d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return Expansion(kernel, Unlimited()), Hinge(), PassiveAggressive(self.variant, self.C)
+
+
+class PARegressor(Regressor):
+    """Passive-aggressive regression: PA, PA-I and PA-II with the epsilon-insensitive loss.
+
+    l = max(0, |y - f(x)| - epsilon);  f <- f + tau sgn(y - f(x)) k(x, .), tau as in PAClassifier
+
+    Composition: Learner(Expansion(kernel, Unlimited()), EpsilonInsensitive(epsilon), PassiveAggressive(variant, C))
+
+    Parameters
+    ----------
+    variant : "hard", "I" or "II"
+    C : aggressiveness, > 0 (no meaning for "hard")
+    epsilon : half width of the tube, >= 0
+    kernel, average, random_state : see Estimator
+
+    References
+    ----------
+    crammer2006online: Crammer et al., JMLR 7, 2006
+    """
+
+    variant: str = "I"
+    C: float = 1.0
+    epsilon: float = 0.1
+    paper: ClassVar[str] = CRAMMER
+    aliases: ClassVar[tuple[str, ...]] = ("PA", "PA-I", "PA-II")
+    cost: ClassVar[str] = "n d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        loss = EpsilonInsensitive(self.epsilon)
+        return Expansion(kernel, Unlimited()), loss, PassiveAggressive(self.variant, self.C)

@@ -1,0 +1,163 @@
+"""The border: what people hand in, checked once and turned into what the engine reads.
+
+Rows come as arrays (float32 and float64 are kept), CSR matrices (never densified), pandas or polars
+frames, or dictionaries. Whatever is refused is refused here, before anything is learned, with a sentence
+that says what, where, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, column_or_1d
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_SPARSE = ("csr", "csc", "coo")
+
+
+def is_frame(X: Any) -> bool:
+    """A table with named columns, of pandas, polars or the like."""
+    return hasattr(X, "columns") and hasattr(X, "shape") and not sp.issparse(X)
+
+
+def as_rows(X: Any, dtype: Any = None) -> Any:
+    """X as a C-contiguous float array or a canonical CSR matrix; the caller's object is never changed."""
+    wanted = [np.float64, np.float32] if dtype is None else dtype
+    X = check_array(X, accept_sparse=_SPARSE, dtype=wanted, order="C", ensure_all_finite=False, input_name="X")
+    return settle(X)
+
+
+def settle(X: Any) -> Any:
+    """A checked matrix in the engine's form: finite, and if sparse then CSR with sorted indices."""
+    if sp.issparse(X):
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        if X.shape[1] > np.iinfo(np.int32).max:
+            raise ValueError(f"X has {X.shape[1]} columns; at most 2^31 - 1 are supported: hash the features to fewer")
+    refuse_non_finite(X)
+    return X
+
+
+def refuse_non_finite(X: Any) -> None:
+    """NaN and infinity are refused with their row and column."""
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
+            return
+    at = np.argwhere(~np.isfinite(values))[0]
+    if sp.issparse(X):
+        row, column = int(np.searchsorted(X.indptr, at[0], side="right")) - 1, X.indices[at[0]]
+    else:
+        row, column = at
+    value = values[tuple(at)]
+    name = "NaN" if np.isnan(value) else "infinity"
+    raise ValueError(
+        f"X contains {name} in row {row}, column {column} ({value}): onkel needs finite numbers; "
+        "impute or drop such rows first (for instance with sklearn.impute.SimpleImputer)"
+    )
+
+
+def as_weight(sample_weight: Any, X: Any) -> Array | None:
+    """Sample weights: one finite number >= 0 per row, or None."""
+    if sample_weight is None:
+        return None
+    weight: Array = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return np.ascontiguousarray(weight)
+
+
+def as_target(y: Any, X: Any) -> Array:
+    """Regression targets: one finite number per row."""
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    try:
+        y = np.ascontiguousarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"y must be numbers, got dtype {np.asarray(y).dtype}: encode it first") from None
+    if not np.isfinite(y).all():
+        at = int(np.argmin(np.isfinite(y)))
+        raise ValueError(f"y contains {'NaN' if np.isnan(y[at]) else 'infinity'} in row {at}: drop or repair it first")
+    return y
+
+
+def as_labels(y: Any, X: Any) -> Array:
+    """Class labels: one per row, all of one kind."""
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    return checked_labels(y, "y")
+
+
+def checked_labels(y: Any, name: str) -> Array:
+    """Labels of one kind: numbers, strings or booleans, none of them missing."""
+    y = np.asarray(y)
+    if y.dtype.kind == "O":
+        kinds = sorted({_kind(label) for label in y})
+        if len(kinds) > 1 or kinds[0] not in ("str", "number", "bool"):
+            raise ValueError(f"{name} must hold labels of one kind (strings, numbers or booleans), got {kinds}")
+        if kinds[0] != "str":
+            y = np.array(y.tolist())
+    if y.dtype.kind == "f":
+        if not np.isfinite(y).all():
+            at = int(np.argmin(np.isfinite(y)))
+            raise ValueError(f"{name} contains NaN or infinity in row {at} ({y[at]}): drop or repair that label first")
+        if (y != np.round(y)).any():
+            at = int(np.argmax(y != np.round(y)))
+            raise ValueError(
+                f"Unknown label type: {name} holds continuous values ({y[at]} in row {at}); "
+                "use a Regressor, or turn the target into classes"
+            )
+    elif y.dtype.kind not in "biuUSO":
+        raise ValueError(f"Unknown label type: {name} has dtype {y.dtype}; use strings, numbers or booleans")
+    return y
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, (bool, np.bool_)):
+        return "bool"
+    if isinstance(label, Real):
+        return "number"
+    return "str" if isinstance(label, str) else type(label).__name__
+
+
+class Columns:
+    """Names of the features that came with names, in the order of their first appearance."""
+
+    def __init__(self, names: list[Any] | None = None) -> None:
+        self.names: list[Any] = list(names or [])
+        self.index = {name: i for i, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def with_names(self, names: Any) -> Columns:
+        """These columns and, behind them, the names not yet known; the same object if there are none."""
+        new = [name for name in names if name not in self.index]
+        return Columns(self.names + new) if new else self
+
+    def rows(self, x: Mapping[Any, Any]) -> Any:
+        """A dictionary as a CSR matrix of one row; features it does not name are zero, unknown ones left out."""
+        found = sorted((self.index[name], name) for name in x if name in self.index)
+        values = np.empty(len(found))
+        for i, (_, name) in enumerate(found):
+            value = x[name]
+            if not isinstance(value, (Real, np.bool_)):
+                raise ValueError(f"feature {name!r} is {value!r}, not a number: encode it first")
+            values[i] = value
+        if not np.isfinite(values).all():
+            name = found[int(np.argmin(np.isfinite(values)))][1]
+            raise ValueError(f"feature {name!r} is {x[name]!r}: onkel needs finite numbers; impute or leave it out")
+        index = np.array([i for i, _ in found], dtype=np.int32)
+        return sp.csr_array((values, index, np.array([0, len(found)])), shape=(1, max(len(self), 1)))
+
+    def select(self, X: Any) -> Any:
+        """A frame's columns in this order; those it lacks are zero, unknown ones left out."""
+        table = as_rows(X[[name for name in X.columns if name in self.index]])
+        full = np.zeros((table.shape[0], max(len(self), 1)), table.dtype)
+        full[:, [self.index[name] for name in X.columns if name in self.index]] = table
+        return full

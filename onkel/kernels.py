@@ -1,0 +1,222 @@
+"""Kernels: k(x, z) = shape( sum_j pair(x_j, z_j) ).
+
+`pair` compares two features, `shape` turns the sum over features into the kernel value. Nothing here
+knows how rows are stored: the hypothesis hands a kernel the function `totals(pair)`, which computes the
+sums for every stored row at once, and gets back the row of kernel values. (For sparse rows the storage
+uses that pair(x, z) - pair(0, z) is zero wherever x is.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onkel.part import Part, is_number
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Pair = Callable[[Array, Array], Array]
+Totals = Callable[[Pair], Array]
+
+
+class Kernel(Part):
+    """A positive (semi)definite function of two examples."""
+
+    def pair(self, x: Array, z: Array) -> Array:
+        """The contribution of one feature, elementwise."""
+        raise NotImplementedError
+
+    def shape(self, total: Array) -> Array:
+        """Kernel values from the sums of `pair` over the features."""
+        raise NotImplementedError
+
+    def row(self, totals: Totals) -> Array:
+        """Kernel values of one example against all stored rows."""
+        return self.shape(totals(self.pair))
+
+    def resolve(self, columns: int) -> Kernel:
+        """This kernel with every "auto" replaced by its value for `columns` features."""
+        return self
+
+    def __call__(self, X: ArrayLike, Z: ArrayLike | None = None) -> Array:
+        """The matrix of kernel values between the rows of X and of Z (default: X)."""
+        left = np.atleast_2d(np.asarray(X, dtype=np.float64))
+        right = left if Z is None else np.atleast_2d(np.asarray(Z, dtype=np.float64))
+        kernel = self.resolve(left.shape[1])
+        return np.array([kernel.row(lambda pair, x=x: pair(x, right).sum(axis=1)) for x in left])
+
+    def __add__(self, other: Kernel | float) -> Kernel:
+        return Sum(_flatten(Sum, self, other))
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        return Product(_flatten(Product, self, other))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+class _Inner(Kernel):
+    """Kernels of the inner product <x, z>."""
+
+    def pair(self, x: Array, z: Array) -> Array:
+        return x * z
+
+
+class Linear(_Inner):
+    """k(x, z) = <x, z>."""
+
+    def shape(self, total: Array) -> Array:
+        return total
+
+
+class Polynomial(_Inner):
+    """k(x, z) = (<x, z> + coef0)^degree."""
+
+    degree: int = 3
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._integer("degree", 1)
+        self._nonnegative("coef0")
+        self._finite("coef0")
+
+    def shape(self, total: Array) -> Array:
+        return reduce(np.multiply, [total + self.coef0] * self.degree)
+
+
+class _Width(Kernel):
+    """Kernels with a width `gamma`; "auto" stands for 1 / number of features."""
+
+    gamma: float | str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.gamma != "auto":
+            self._require("gamma", is_number(self.gamma) and 0 < float(self.gamma) < np.inf, '> 0, or "auto"')
+
+    def resolve(self, columns: int) -> Kernel:
+        return self.replace(gamma=1.0 / max(columns, 1)) if self.gamma == "auto" else self
+
+
+class Sigmoid(_Width):
+    """k(x, z) = tanh(gamma <x, z> + coef0); not positive definite for every choice."""
+
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._finite("coef0")
+
+    def pair(self, x: Array, z: Array) -> Array:
+        return x * z
+
+    def shape(self, total: Array) -> Array:
+        return np.tanh(self.gamma * total + self.coef0)
+
+
+class Gaussian(_Width):
+    """k(x, z) = exp(-gamma |x - z|^2); a published sigma is gamma = 1 / (2 sigma^2)."""
+
+    def pair(self, x: Array, z: Array) -> Array:
+        return (x - z) ** 2
+
+    def shape(self, total: Array) -> Array:
+        # a sparse sum may round below zero
+        return np.exp(-self.gamma * np.maximum(total, 0))  # type: ignore[operator]
+
+
+class Laplacian(_Width):
+    """k(x, z) = exp(-gamma |x - z|_1)."""
+
+    def pair(self, x: Array, z: Array) -> Array:
+        return np.abs(x - z)
+
+    def shape(self, total: Array) -> Array:
+        return np.exp(-self.gamma * np.maximum(total, 0))  # type: ignore[operator]
+
+
+class Cauchy(_Width):
+    """k(x, z) = prod_j 1 / (1 + gamma (x_j - z_j)^2)."""
+
+    def pair(self, x: Array, z: Array) -> Array:
+        return np.log1p(self.gamma * (x - z) ** 2)
+
+    def shape(self, total: Array) -> Array:
+        return np.exp(-np.maximum(total, 0))
+
+
+class Constant(Kernel):
+    """k(x, z) = value; `kernel + 1` gives a learner an intercept."""
+
+    value: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._positive("value")
+        self._finite("value")
+
+    def pair(self, x: Array, z: Array) -> Array:
+        return 0 * (x * z)
+
+    def shape(self, total: Array) -> Array:
+        return np.full_like(total, self.value)
+
+
+class _Combination(Kernel):
+    """Several kernels combined value by value."""
+
+    kernels: tuple[Kernel, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", tuple(self.kernels))
+        parts = len(self.kernels) > 0 and all(isinstance(k, Kernel) for k in self.kernels)
+        self._require("kernels", parts, "a non-empty sequence of kernels")
+
+    def resolve(self, columns: int) -> Kernel:
+        return self.replace(kernels=tuple(k.resolve(columns) for k in self.kernels))
+
+
+class Sum(_Combination):
+    """k = k_1 + k_2 + ..."""
+
+    def row(self, totals: Totals) -> Array:
+        return reduce(np.add, [k.row(totals) for k in self.kernels])
+
+
+class Product(_Combination):
+    """k = k_1 * k_2 * ..."""
+
+    def row(self, totals: Totals) -> Array:
+        return reduce(np.multiply, [k.row(totals) for k in self.kernels])
+
+
+def _flatten(kind: type[_Combination], *terms: Kernel | float) -> tuple[Kernel, ...]:
+    flat: list[Kernel] = []
+    for term in terms:
+        if isinstance(term, kind):
+            flat += term.kernels
+        elif isinstance(term, Kernel):
+            flat.append(term)
+        else:
+            flat.append(Constant(term))
+    return tuple(flat)
+
+
+_NAMED: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "gaussian": Gaussian,
+    "laplacian": Laplacian,
+    "cauchy": Cauchy,
+    "sigmoid": Sigmoid,
+}
+
+
+def as_kernel(kernel: Kernel | str) -> Kernel:
+    """The kernel itself, or the one a name stands for with its default fields."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str) and kernel in _NAMED:
+        return _NAMED[kernel]()
+    raise ValueError(f"kernel must be an onkel.kernels object or one of {sorted(_NAMED)}, got {kernel!r}")

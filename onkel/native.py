@@ -1,0 +1,158 @@
+"""The engine: hands a composition to C++ when every part has a twin there, else keeps the array engine.
+
+Only this module imports `_core`. `use("python")` or the environment variable ONKEL_ENGINE=python choose the
+array engine everywhere; ONKEL_ENGINE=native makes a missing twin an error.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onkel.learner import Diverged, Learner
+from onkel.part import Part
+
+try:
+    from onkel import _core
+except ImportError as error:
+    _core = None  # type: ignore[assignment]
+    if os.environ.get("ONKEL_ENGINE") != "python":
+        warnings.warn(
+            f"onkel runs on its Python engine, which is slow: the native one is not built ({error}). "
+            "Install a C++20 compiler and reinstall onkel, or set ONKEL_ENGINE=python to silence this.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_choice = os.environ.get("ONKEL_ENGINE", "auto")
+
+
+def available() -> bool:
+    """Is the C++ engine built?"""
+    return _core is not None
+
+
+def description() -> str:
+    """The engine in words, for reports."""
+    return f"native ({_core.instruction_set()})" if available() and _choice != "python" else "python"
+
+
+@contextmanager
+def use(engine: str) -> Iterator[None]:
+    """Within the block, new learners run on "python", "native" or the best there is ("auto")."""
+    global _choice
+    if engine not in ("auto", "python", "native"):
+        raise ValueError(f'engine must be "auto", "python" or "native", got {engine!r}')
+    before, _choice = _choice, engine
+    try:
+        yield
+    finally:
+        _choice = before
+
+
+def engine(learner: Learner) -> Learner | NativeLearner:
+    """The fastest engine for a learner that has not begun."""
+    parts = (learner.hypothesis.kernel, learner.hypothesis.budget, learner.loss, learner.update)
+    missing = [type(part).__name__ for part in parts if not has_twin(part)]
+    if _choice == "native" and (missing or not available()):
+        raise ValueError(f"no native engine: {'it is not built' if not available() else f'{missing} have no C++ twin'}")
+    return learner if missing or _choice == "python" else NativeLearner(learner)
+
+
+def has_twin(part: Part) -> bool:
+    """Is there a C++ part of this very class, and of every part inside?"""
+    if not available() or not type(part).__module__.startswith("onkel.") or not hasattr(_core, type(part).__name__):
+        return False
+    return all(has_twin(inner) for value in part.get_params(deep=False).values() for inner in _parts(value))
+
+
+def _parts(value: Any) -> list[Part]:
+    return [v for v in (value if isinstance(value, tuple) else (value,)) if isinstance(v, Part)]
+
+
+def twin(part: Part) -> Any:
+    """The C++ part with the same name and fields."""
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, Part):
+            return twin(value)
+        return [convert(v) for v in value] if isinstance(value, tuple) else value
+
+    return getattr(_core, type(part).__name__)(**{k: convert(v) for k, v in part.get_params(deep=False).items()})
+
+
+class NativeLearner:
+    """A learner in C++, with the verbs of `Learner`."""
+
+    engine = "native"
+
+    def __init__(self, learner: Learner) -> None:
+        self.average, self.outputs = learner.average, learner.outputs
+        f = learner.hypothesis
+        make = _core.Learner32 if learner.dtype == np.float32 else _core.Learner64
+        self._core = make(
+            twin(f.kernel),
+            twin(f.budget),
+            twin(learner.loss),
+            twin(learner.update),
+            outputs=learner.outputs,
+            average={False: 0, True: 1, "all": 2}[learner.average],
+            seed=learner.seed & (1 << 64) - 1,
+            columns=learner.columns,
+            sparse=learner.sparse,
+        )
+        self.learn_one = self._core.learn_one
+        self.score_one = self._core.score_one
+
+    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """Learn from each row in turn; the scores before each update, by the last and by the averaged model."""
+        last = np.empty((len(y), self.outputs))
+        averaged = np.empty_like(last) if self.average else last
+        try:
+            self._core.learn(*_fields(X), y, weight, last, averaged)
+        except FloatingPointError as error:
+            raise Diverged(str(error)) from None
+        return last, averaged
+
+    def scores(self, X: Any, average: bool | None = None) -> Array:
+        """Scores of the last or the averaged model (default: the averaged one if there is one)."""
+        out = np.empty((X.shape[0], self.outputs))
+        self._core.scores(*_fields(X), bool(self.average) if average is None else average, out)
+        return out
+
+    def widen(self, columns: int) -> None:
+        """Make room for features that were not there before."""
+        self._core.widen(columns)
+
+    @property
+    def n(self) -> int:
+        """Number of terms."""
+        return int(self._core.n)
+
+    @property
+    def t(self) -> int:
+        """Number of rounds."""
+        return int(self._core.t)
+
+    def state(self) -> dict[str, Array]:
+        """Everything that was learned, as a flat dictionary of arrays."""
+        return dict(self._core.state())
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """The inverse of `state` on a learner of the same composition."""
+        self._core.restore({name: np.asarray(array, order="C") for name, array in state.items()})
+
+
+def _fields(X: Any) -> tuple[Any, Any, Any]:
+    """Values, column indices and row starts; the last two None for a dense array."""
+    if sp.issparse(X):
+        return X.data, np.ascontiguousarray(X.indices, np.int32), np.ascontiguousarray(X.indptr, np.int64)
+    return X, None, None

@@ -1,0 +1,239 @@
+"""Line charts as self-contained HTML: an SVG with labels at the ends of the lines, readable without script.
+
+The lines live in an SVG that stretches with the page; all text is HTML around it, which keeps its size on a
+phone. Colours are those of the page's style sheet (`--line-0` and so on).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import isotonic_regression
+
+Floats = NDArray[np.float64]
+
+COLOURS = (
+    8  # the style sheet defines --line-0 ... --line-7; further lines repeat them with other dash patterns
+)
+_DASHES = ("", "7 4", "2 3", "10 3 2 3")
+_LABEL_HEIGHT = 21  # pixels
+_LEAST_HEIGHT = 360
+_UNIT = 1000.0  # the SVG's own coordinates run from 0 to this in both directions
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Line:
+    """A named curve; `number` chooses colour and dash, so that a name can look the same in several charts."""
+
+    name: str
+    number: int
+    x: Floats
+    y: Floats
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """A stretch of numbers, `low` to `high`, with round marks inside."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+
+    def share(self, values: Any) -> Floats:
+        """Where values lie, 0 at `low` and 1 at `high`."""
+        return (np.asarray(values, dtype=np.float64) - self.low) / (self.high - self.low)
+
+
+def axis(low: float, high: float, *, about: int = 5, whole: bool = False) -> Axis:
+    """An axis with roughly `about` round ticks that covers low to high; `whole` keeps the ends as given."""
+    high = high if high > low else low + (abs(low) or 1.0)
+    step = _round_step((high - low) / about)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    ticks = [step * i for i in range(first, last + 1)]
+    if whole:
+        return Axis(low, high, tuple(tick for tick in ticks if low <= tick <= high))
+    return Axis(ticks[0], ticks[-1], tuple(ticks))
+
+
+def error_axis(lines: Sequence[Line]) -> Axis:
+    """The vertical axis for cumulative errors.
+
+    The first fifth of a cumulative curve is mostly noise and may leave the picture; so may a line that ends
+    far above all others. The axis starts at 0 unless all lines stay in the upper half.
+    """
+    tails = [line.y[line.x >= 0.2 * line.x[-1]] for line in lines]
+    finite = [tail[np.isfinite(tail)] for tail in tails]
+    peaks = [float(tail.max()) for tail in finite if len(tail)]
+    if not peaks:
+        return axis(0.0, 1.0)
+    top = min(max(peaks), 3.0 * float(np.quantile(peaks, 0.5)))
+    bottom = min(float(tail.min()) for tail in finite if len(tail))
+    return axis(min(bottom, 0.9 * top) if bottom > 0.5 * top else 0.0, top)
+
+
+def chart(
+    lines: Sequence[Line],
+    *,
+    title: str,
+    horizontal: str,
+    show: Callable[[float], str],
+    tick: Callable[[float], str],
+    vertical: Axis,
+    spare: int = 0,
+) -> str:
+    """A figure as an HTML fragment.
+
+    Parameters
+    ----------
+    lines : all with the same x.
+    title, horizontal : what is drawn, and what the horizontal axis counts.
+    show, tick : a value as text, for labels and for the round marks of the vertical axis.
+    vertical : the vertical axis; parts of lines outside are cut off.
+    spare : number of the chart on its page, which makes its identifiers unique.
+    """
+    across = axis(0.0, float(lines[0].x[-1]), about=7, whole=True)
+    height = max(_LEAST_HEIGHT, _LABEL_HEIGHT * len(lines))
+    ends = [_clip(1.0 - vertical.share(line.y[-1])) for line in lines]
+    places = spread(ends, _LABEL_HEIGHT / height)
+    return "\n".join(
+        [
+            f'<figure class="chart" style="--height:{height}px">',
+            f"<figcaption>{html.escape(title)}</figcaption>",
+            '<div class="frame">',
+            _vertical_labels(vertical, tick),
+            '<div class="plot">',
+            _drawing(lines, across, vertical, spare),
+            "</div>",
+            _horizontal_labels(across, horizontal),
+            _leaders(lines, ends, places),
+            _legend(lines, places, show),
+            "</div>",
+            _data(lines, across, vertical, show),
+            "</figure>",
+        ]
+    )
+
+
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Places in [0, 1] nearest to the wanted ones (least squares) that keep their order and a gap."""
+    order = np.argsort(wanted, kind="stable")
+    steps = gap * np.arange(len(order))
+    room = max(0.0, 1.0 - gap * (len(order) - 1))
+    sorted_places = isotonic_regression(np.asarray(wanted)[order] - steps, y_min=0.0, y_max=room) + steps
+    places = np.empty(len(order))
+    places[order] = sorted_places
+    return [float(place) for place in places]
+
+
+def _round_step(rough: float) -> float:
+    """1, 2 or 5 times a power of ten, not below `rough`."""
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
+
+
+def _clip(share: Any) -> float:
+    """A place inside the picture; what is not a number lies at the top, above everything."""
+    value = float(share)
+    return min(max(value, 0.0), 1.0) if math.isfinite(value) else 0.0
+
+
+def _look(number: int) -> str:
+    dash = _DASHES[number // COLOURS % len(_DASHES)]
+    dashed = f";stroke-dasharray:{dash}" if dash else ""
+    return f'style="--line:var(--line-{number % COLOURS}){dashed}"'
+
+
+def swatch(number: int) -> str:
+    """A short piece of a line, for legends and tables."""
+    return f'<svg class="swatch" aria-hidden="true"><path {_look(number)} d="M1 5H25"/></svg>'
+
+
+def _drawing(lines: Sequence[Line], across: Axis, vertical: Axis, spare: int) -> str:
+    grid = "".join(
+        f'<path class="grid" d="M0 {y:.1f}H{_UNIT:g}"/>' for y in _UNIT * (1 - vertical.share(vertical.ticks))
+    )
+    # The last lines are drawn on top: draw the worst first, the best over them.
+    paths = "\n".join(
+        f'<path class="line" data-line="{i}" {_look(line.number)} d="{_path(line, across, vertical)}"/>'
+        for i, line in reversed(list(enumerate(lines)))
+    )
+    dots = "".join(
+        f'<path class="dot" data-line="{i}" {_look(line.number)}/>' for i, line in enumerate(lines)
+    )
+    return (
+        f'<svg viewBox="0 0 {_UNIT:g} {_UNIT:g}" preserveAspectRatio="none" aria-hidden="true">'
+        f'<clipPath id="plot-{spare}"><rect width="{_UNIT:g}" height="{_UNIT:g}"/></clipPath>'
+        f'{grid}<path class="cursor"/><g clip-path="url(#plot-{spare})">\n{paths}\n{dots}</g></svg>'
+    )
+
+
+def _path(line: Line, across: Axis, vertical: Axis) -> str:
+    """The points of a line, with gaps where values are not finite; far ones are held near the picture."""
+    points = zip(_UNIT * across.share(line.x), _UNIT * (1 - vertical.share(line.y)), strict=True)
+    words, pen = [], "M"
+    for x, y in points:
+        if math.isfinite(y):
+            words.append(f"{pen}{x:.1f} {min(max(y, -9 * _UNIT), 9 * _UNIT):.1f}")
+        pen = "L" if math.isfinite(y) else "M"
+    return "".join(words)
+
+
+def _vertical_labels(vertical: Axis, tick: Callable[[float], str]) -> str:
+    labels = "".join(
+        f'<span style="top:{100 * (1 - share):.2f}%">{html.escape(tick(value))}</span>'
+        for value, share in zip(vertical.ticks, vertical.share(vertical.ticks), strict=True)
+    )
+    return f'<div class="vertical" aria-hidden="true">{labels}</div>'
+
+
+def _horizontal_labels(across: Axis, text: str) -> str:
+    labels = "".join(
+        f'<span style="left:{100 * share:.2f}%">{value:,.0f}</span>'
+        for value, share in zip(across.ticks, across.share(across.ticks), strict=True)
+    )
+    return f'<div class="horizontal" aria-hidden="true">{labels}<em>{html.escape(text)}</em></div>'
+
+
+def _leaders(lines: Sequence[Line], ends: Sequence[float], places: Sequence[float]) -> str:
+    """Short strokes from the end of each line to its label."""
+    strokes = "".join(
+        f'<path class="leader" data-line="{i}" {_look(line.number)} d="M0 {end:.4f}L1 {place:.4f}"/>'
+        for i, (line, end, place) in enumerate(zip(lines, ends, places, strict=True))
+    )
+    frame = 'viewBox="0 0 1 1" preserveAspectRatio="none"'
+    return f'<svg class="leaders" {frame} aria-hidden="true">{strokes}</svg>'
+
+
+def _legend(lines: Sequence[Line], places: Sequence[float], show: Callable[[float], str]) -> str:
+    buttons = "\n".join(
+        f'<button type="button" data-line="{i}" aria-pressed="true" style="top:{100 * place:.2f}%">'
+        f"{swatch(line.number)}<span>{breakable(line.name)}</span> "
+        f"<output>{html.escape(show(float(line.y[-1])))}</output></button>"
+        for i, (line, place) in enumerate(zip(lines, places, strict=True))
+    )
+    return f'<div class="legend">{buttons}</div>'
+
+
+def breakable(name: str) -> str:
+    """A name that may be broken before a capital where room is scarce."""
+    return "<wbr>".join(html.escape(part) for part in re.split(r"(?<=[a-z])(?=[A-Z])", name))
+
+
+def _data(lines: Sequence[Line], across: Axis, vertical: Axis, show: Callable[[float], str]) -> str:
+    """What the page's script needs for the read-out: where the points are, and the words to show there."""
+    content = {
+        "seen": [f"{x:,.0f}" for x in lines[0].x],
+        "across": [round(float(share), 5) for share in across.share(lines[0].x)],
+        "down": [[round(_clip(1 - share), 5) for share in vertical.share(line.y)] for line in lines],
+        "text": [[show(float(y)) for y in line.y] for line in lines],
+    }
+    # "</script>" inside a name must not end the element
+    return f'<script type="application/json">{json.dumps(content).replace("<", chr(92) + "u003c")}</script>'

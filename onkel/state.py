@@ -1,0 +1,103 @@
+"""State: one way to write a learner down, used by save, load, pickle and copy.
+
+A state is a flat dictionary of arrays (`basis.x`, `basis.coef`, `t`, ...) and a `config` of plain JSON data.
+On disk it has the safetensors layout, readable without onkel: the arrays, and in the metadata the config,
+a format number and a checksum. Nothing in a file is ever executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+Array = np.ndarray[Any, np.dtype[Any]]
+State = dict[str, Array]
+
+FORMAT = 1
+
+
+def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -> None:
+    """Write a state; the file appears whole or not at all."""
+    path = Path(path)
+    text = json.dumps(config, sort_keys=True)
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    metadata = {"onkel": str(FORMAT), "config": text, "sha256": _digest(arrays, text)}
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(safetensors.numpy.save(arrays, metadata))
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read(path: str | os.PathLike[str]) -> tuple[State, dict[str, Any]]:
+    """The arrays and the config of a file, after checking that it is whole and of a known format."""
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise
+    except (safetensors.SafetensorError, OSError, ValueError, OverflowError) as error:
+        raise ValueError(f"{path} is not a whole onkel model ({error}): copy or save it again") from None
+    if "onkel" not in metadata or "config" not in metadata:
+        raise ValueError(f"{path} is a safetensors file, but not an onkel model: save models with model.save(path)")
+    if metadata["onkel"] != str(FORMAT):
+        raise ValueError(f"{path} has format {metadata['onkel']}, this onkel reads format {FORMAT}: update onkel")
+    if metadata.get("sha256") != _digest(arrays, metadata["config"]):
+        raise ValueError(f"{path} was altered after it was saved (its checksum differs): restore it or save it again")
+    return arrays, json.loads(metadata["config"])
+
+
+def _digest(arrays: State, text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name}{array.dtype}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def relabel(state: State, old: Array, new: Array) -> State:
+    """The state of a classifier for more classes; a class that joins has score 0.
+
+    One class: f with target -1. Two: one score f, targets -1 and +1. More: one score per class, and a
+    binary f becomes (-f/2, f/2). `old` and `new` are sorted; `new` contains `old`.
+    """
+    at = np.searchsorted(new, old)
+    state = dict(state)
+    for name in ("basis.coef", "basis.base", "basis.score", "dead.coef"):
+        if name in state:
+            state[name] = _outputs(state[name], at, len(new))
+    if len(new) > 2 >= len(old):
+        for name in ("update.norm2", "budget.norm2"):
+            if name in state:
+                state[name] = state[name] / 2  # |(-f/2, f/2)|^2
+    if "budget.recent.y" in state:
+        y = state["budget.recent.y"]
+        label = at[(y > 0).astype(int) if len(old) <= 2 else y.astype(int)]
+        state["budget.recent.y"] = (2.0 * label - 1.0) if len(new) == 2 else label.astype(np.float64)
+    return state
+
+
+def _outputs(values: Array, at: Array, classes: int) -> Array:
+    """Columns of scores for `classes` classes, the old ones standing at `at`."""
+    if classes == 2:  # one class becomes two: it was -1, and is +1 if it now comes second
+        return values if at[0] == 0 else -values
+    wider = np.zeros((len(values), classes))
+    if values.shape[1] == 1:
+        wider[:, at[:1]] = -values / 2
+        wider[:, at[1:]] = values / 2
+    else:
+        wider[:, at] = values
+    return wider

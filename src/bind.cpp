@@ -1,0 +1,242 @@
+// The binding: one line per part. Each part of Python crosses as the object of the same name and fields.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "learner.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace onkel {
+namespace {
+
+template <class V, class... Extra>
+using Input = nb::ndarray<const V, nb::c_contig, nb::device::cpu, nb::ro, Extra...>;
+template <class V>
+using Output = nb::ndarray<V, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Targets = Input<double, nb::ndim<1>>;
+using Indices = std::optional<Input<std::int32_t, nb::ndim<1>>>;
+using Starts = std::optional<Input<std::int64_t, nb::ndim<1>>>;
+
+template <class T>
+Rows<T> rows(const Input<T>& values, const Indices& indices, const Starts& starts) {
+    if (!indices || !starts) {
+        if (values.ndim() != 2) throw std::invalid_argument("a dense array of two axes is needed");
+        return {values.data(), nullptr, nullptr, values.shape(0), values.shape(1)};
+    }
+    const std::size_t n = starts->shape(0) ? starts->shape(0) - 1 : 0;
+    const std::int64_t* at = starts->data();
+    bool sound = values.ndim() == 1 && indices->shape(0) == values.shape(0) && starts->shape(0) > 0 && at[0] >= 0 &&
+                 at[n] <= static_cast<std::int64_t>(values.shape(0));
+    for (std::size_t i = 0; sound && i < n; ++i) sound = at[i] <= at[i + 1];
+    if (!sound) throw std::invalid_argument("the parts of the CSR matrix do not fit together");
+    return {values.data(), indices->data(), at, n, 0};
+}
+
+void fits(std::size_t got, std::size_t wanted) {
+    if (got != wanted) throw std::invalid_argument("arrays of different lengths");
+}
+
+template <class T>
+Row<T> one(const Learner<T>& learner, const Input<T, nb::ndim<1>>& x) {
+    if (x.shape(0) != learner.columns()) {
+        throw std::invalid_argument("X has " + std::to_string(x.shape(0)) + " features, but the model expects " +
+                                    std::to_string(learner.columns()));
+    }
+    for (std::size_t j = 0; j < x.shape(0); ++j) {
+        if (!std::isfinite(x.data()[j])) {
+            throw std::invalid_argument("x contains NaN or infinity in column " + std::to_string(j) +
+                                        ": impute or drop such examples first");
+        }
+    }
+    return {x.data(), nullptr, x.shape(0)};
+}
+
+nb::object to_array(const Field& field) {
+    return std::visit(
+        [&](const auto& values) -> nb::object {
+            using V = typename std::decay_t<decltype(values)>::value_type;
+            auto* copy = new std::vector<V>(values);
+            nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<V>*>(p); });
+            return nb::cast(nb::ndarray<nb::numpy, V>(copy->data(), field.shape.size(), field.shape.data(), owner));
+        },
+        field.values);
+}
+
+template <class V>
+bool from_array(nb::handle object, Field& field) {
+    nb::ndarray<const V, nb::c_contig, nb::device::cpu, nb::ro> array;
+    if (!nb::try_cast(object, array, false)) return false;
+    for (std::size_t axis = 0; axis < array.ndim(); ++axis) field.shape.push_back(array.shape(axis));
+    field.values = std::vector<V>(array.data(), array.data() + array.size());
+    return true;
+}
+
+template <class T>
+void bind_learner(nb::module_& m, const char* name) {
+    using L = Learner<T>;
+    nb::class_<L>(m, name)
+        .def(
+            "__init__",
+            [](L* self, KernelPointer kernel, std::shared_ptr<Budget> budget, std::shared_ptr<Loss> loss,
+               std::shared_ptr<Update> update, std::size_t outputs, int average, std::uint64_t seed,
+               std::size_t columns, bool sparse) {
+                new (self) L(std::move(kernel), std::move(budget), std::move(loss), std::move(update), outputs,
+                             static_cast<Average>(average), seed, columns, sparse);
+            },
+            "kernel"_a, "budget"_a, "loss"_a, "update"_a, "outputs"_a, "average"_a, "seed"_a, "columns"_a, "sparse"_a)
+        .def(
+            "learn",
+            [](L& self, const Input<T>& values, const Indices& indices, const Starts& starts, const Targets& y,
+               const std::optional<Targets>& weight, Output<double> last, Output<double> averaged) {
+                const Rows<T> X = rows<T>(values, indices, starts);
+                fits(y.shape(0), X.n);
+                if (weight) fits(weight->shape(0), X.n);
+                for (const auto* out : {&last, &averaged}) {
+                    fits(out->shape(0), X.n);
+                    fits(out->shape(1), self.outputs());
+                }
+                nb::gil_scoped_release release;
+                self.learn(X, y.data(), weight ? weight->data() : nullptr, last.data(), averaged.data());
+            },
+            "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "weight"_a.none(), "last"_a.noconvert(),
+            "averaged"_a.noconvert())
+        .def(
+            "learn_one",
+            [](L& self, const Input<T, nb::ndim<1>>& x, double y, double weight) {
+                if (!std::isfinite(y)) throw std::invalid_argument("y must be a finite number");
+                if (!(weight >= 0 && std::isfinite(weight))) {
+                    throw std::invalid_argument("the weight must be a finite number >= 0");
+                }
+                self.learn_one(one(self, x), y, weight);
+            },
+            "x"_a, "y"_a, "weight"_a = 1.0)
+        .def(
+            "scores",
+            [](const L& self, const Input<T>& values, const Indices& indices, const Starts& starts, bool average,
+               Output<double> out) {
+                const Rows<T> X = rows<T>(values, indices, starts);
+                fits(out.shape(0), X.n);
+                fits(out.shape(1), self.outputs());
+                if (average && !self.averages()) throw std::invalid_argument("this learner keeps no average");
+                nb::gil_scoped_release release;
+                self.scores(X, average, out.data());
+            },
+            "values"_a, "indices"_a.none(), "starts"_a.none(), "average"_a, "out"_a.noconvert())
+        .def(
+            "score_one",
+            [](const L& self, const Input<T, nb::ndim<1>>& x) {
+                const Row<T> row = one(self, x);
+                std::vector<double> s(self.outputs());
+                self.scores({row.values, nullptr, nullptr, 1, row.count}, self.averages(), s.data());
+                return s;
+            },
+            "x"_a)
+        .def("widen", &L::widen, "columns"_a)
+        .def_prop_ro("n", &L::n)
+        .def_prop_ro("t", &L::t)
+        .def("state",
+             [](const L& self) {
+                 nb::dict state;
+                 for (const auto& [key, field] : self.save().fields) state[key.c_str()] = to_array(field);
+                 return state;
+             })
+        .def(
+            "restore",
+            [](L& self, const nb::dict& state) {
+                Store store;
+                for (auto [key, value] : state) {
+                    Field field;
+                    const auto name = nb::cast<std::string>(key);
+                    if (!from_array<double>(value, field) && !from_array<float>(value, field) &&
+                        !from_array<std::int64_t>(value, field) && !from_array<std::uint64_t>(value, field)) {
+                        Store::refuse(name, "is not an array of a known type");
+                    }
+                    store.fields[name] = std::move(field);
+                }
+                self.load(store);
+            },
+            "state"_a);
+}
+
+}  // namespace
+}  // namespace onkel
+
+NB_MODULE(_core, m) {
+    using namespace onkel;
+
+    nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+        try {
+            std::rethrow_exception(p);
+        } catch (const Diverged& error) {
+            PyErr_SetString(PyExc_FloatingPointError, error.what());
+        }
+    });
+    m.def("instruction_set", &instruction_set);
+
+    nb::class_<Kernel>(m, "Kernel");
+    nb::class_<Linear, Kernel>(m, "Linear").def(nb::init<>());
+    nb::class_<Polynomial, Kernel>(m, "Polynomial").def(nb::init<int, double>(), "degree"_a, "coef0"_a);
+    nb::class_<Sigmoid, Kernel>(m, "Sigmoid").def(nb::init<double, double>(), "gamma"_a, "coef0"_a);
+    nb::class_<Gaussian, Kernel>(m, "Gaussian").def(nb::init<double>(), "gamma"_a);
+    nb::class_<Laplacian, Kernel>(m, "Laplacian").def(nb::init<double>(), "gamma"_a);
+    nb::class_<Cauchy, Kernel>(m, "Cauchy").def(nb::init<double>(), "gamma"_a);
+    nb::class_<Constant, Kernel>(m, "Constant").def(nb::init<double>(), "value"_a);
+    using Kernels = std::vector<std::shared_ptr<Kernel>>;
+    nb::class_<Sum, Kernel>(m, "Sum").def(
+        "__init__", [](Sum* self, const Kernels& kernels) { new (self) Sum({kernels.begin(), kernels.end()}); }, "kernels"_a);
+    nb::class_<Product, Kernel>(m, "Product")
+        .def("__init__", [](Product* self, const Kernels& kernels) { new (self) Product({kernels.begin(), kernels.end()}); },
+             "kernels"_a);
+
+    nb::class_<Loss>(m, "Loss");
+    nb::class_<Mistake, Loss>(m, "Mistake").def(nb::init<double, bool>(), "margin"_a, "strict_sign"_a);
+    nb::class_<Hinge, Loss>(m, "Hinge").def(nb::init<double, bool>(), "margin"_a, "closed"_a);
+    nb::class_<SquaredHinge, Loss>(m, "SquaredHinge").def(nb::init<double>(), "margin"_a);
+    nb::class_<Logistic, Loss>(m, "Logistic").def(nb::init<>());
+    nb::class_<Exponential, Loss>(m, "Exponential").def(nb::init<>());
+    nb::class_<Squared, Loss>(m, "Squared").def(nb::init<double>(), "epsilon"_a);
+    nb::class_<Absolute, Loss>(m, "Absolute").def(nb::init<>());
+    nb::class_<EpsilonInsensitive, Loss>(m, "EpsilonInsensitive").def(nb::init<double>(), "epsilon"_a);
+    nb::class_<Huber, Loss>(m, "Huber").def(nb::init<double>(), "delta"_a);
+    nb::class_<Quantile, Loss>(m, "Quantile").def(nb::init<double>(), "quantile"_a);
+
+    nb::class_<Update>(m, "Update");
+    nb::class_<Perceptron, Update>(m, "Perceptron").def(nb::init<double>(), "eta"_a);
+    nb::class_<Gradient, Update>(m, "Gradient")
+        .def(nb::init<double, double, const std::string&, double>(), "eta"_a, "lam"_a, "schedule"_a, "radius"_a);
+    nb::class_<Pegasos, Update>(m, "Pegasos").def(nb::init<double, bool>(), "lam"_a, "project"_a);
+    nb::class_<PassiveAggressive, Update>(m, "PassiveAggressive")
+        .def(nb::init<const std::string&, double>(), "variant"_a, "C"_a);
+    nb::class_<Implicit, Update>(m, "Implicit").def(nb::init<double, double>(), "eta"_a, "lam"_a);
+    nb::class_<AdaptiveThreshold, Update>(m, "AdaptiveThreshold")
+        .def(nb::init<double, double, double, double, bool, bool>(), "eta"_a, "lam"_a, "nu"_a, "start_at"_a, "margin"_a,
+             "clamp"_a);
+
+    using Cap = std::optional<double>;
+    nb::class_<Budget>(m, "Budget");
+    nb::class_<Unlimited, Budget>(m, "Unlimited").def(nb::init<>());
+    nb::class_<Truncate, Budget>(m, "Truncate").def(nb::init<double>(), "rounds"_a);
+    nb::class_<Stop, Budget>(m, "Stop").def(nb::init<std::size_t>(), "budget"_a);
+    nb::class_<RemoveRandom, Budget>(m, "RemoveRandom")
+        .def(nb::init<std::size_t, bool, Cap>(), "budget"_a, "unbiased"_a, "cap"_a.none());
+    nb::class_<RemoveOldest, Budget>(m, "RemoveOldest")
+        .def(nb::init<std::size_t, bool, Cap>(), "budget"_a, "unbiased"_a, "cap"_a.none());
+    nb::class_<RemoveWeighted, Budget>(m, "RemoveWeighted")
+        .def(nb::init<std::size_t, Cap>(), "budget"_a, "cap"_a.none());
+    nb::class_<RemoveSmallest, Budget>(m, "RemoveSmallest").def(nb::init<std::size_t>(), "budget"_a);
+    nb::class_<RemoveByMargin, Budget>(m, "RemoveByMargin")
+        .def(nb::init<std::size_t, double, bool>(), "budget"_a, "beta"_a, "distil"_a);
+    nb::class_<RemoveByEvaluation, Budget>(m, "RemoveByEvaluation")
+        .def(nb::init<std::size_t, std::optional<std::size_t>>(), "budget"_a, "recent"_a.none());
+    nb::class_<Forget, Budget>(m, "Forget")
+        .def(nb::init<std::size_t, const std::string&, bool, bool>(), "budget"_a, "variant"_a, "absolute"_a,
+             "legacy_root"_a);
+
+    bind_learner<float>(m, "Learner32");
+    bind_learner<double>(m, "Learner64");
+}

@@ -1,0 +1,196 @@
+// Budgets: the way a new term enters an expansion. Their memory is their state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hypothesis.hpp"
+#include "random.hpp"
+#include "updates.hpp"
+
+namespace onkel {
+
+// One offered term: the example, its kernel row and its coefficients (null: the update offers none).
+template <class T>
+struct Offer {
+    const Round& round;
+    Row<T> x;
+    std::vector<T>& k;
+    const double* coef;
+    Workspace<T>& work;
+};
+
+class Budget {
+  public:
+    virtual ~Budget() = default;
+    virtual void insert(Expansion<float>& f, const Offer<float>& offer) = 0;
+    virtual void insert(Expansion<double>& f, const Offer<double>& offer) = 0;
+    virtual void start(std::uint64_t /*seed*/) {}
+    virtual bool needs_scores() const { return false; }
+    virtual void widen(std::size_t /*columns*/) {}
+    virtual void save(Store&) const {}
+    virtual void load(const Store&, std::size_t /*columns*/, bool /*single*/) {}
+};
+
+// Writes the overloads for float and double from one template `enter` of the derived class.
+template <class Self, class Base = Budget>
+class BudgetFor : public Base {
+  public:
+    using Base::Base;
+    void insert(Expansion<float>& f, const Offer<float>& offer) final { static_cast<Self&>(*this).enter(f, offer); }
+    void insert(Expansion<double>& f, const Offer<double>& offer) final { static_cast<Self&>(*this).enter(f, offer); }
+};
+
+class Unlimited final : public BudgetFor<Unlimited> {
+  public:
+    template <class T>
+    void enter(Expansion<T>& f, const Offer<T>& offer);
+};
+
+class Truncate final : public BudgetFor<Truncate> {
+  public:
+    explicit Truncate(double rounds) : rounds_(rounds) {}
+    template <class T>
+    void enter(Expansion<T>& f, const Offer<T>& offer);
+
+  private:
+    double rounds_;
+};
+
+class Stop final : public BudgetFor<Stop> {
+  public:
+    explicit Stop(std::size_t budget) : budget_(budget) {}
+    template <class T>
+    void enter(Expansion<T>& f, const Offer<T>& offer);
+
+  private:
+    std::size_t budget_;
+};
+
+// One term leaves when a new one finds no room: drawn at random, or the oldest.
+template <bool random>
+class Replace final : public BudgetFor<Replace<random>> {
+  public:
+    Replace(std::size_t budget, bool unbiased, std::optional<double> cap)
+        : budget_(budget), unbiased_(unbiased), cap_(cap) {}
+    template <class T>
+    void enter(Expansion<T>& f, const Offer<T>& offer);
+    void start(std::uint64_t seed) override { random_ = Random(seed, "removal"); }
+    void save(Store& store) const override {
+        if (random) store.put("budget.random", random_.state);
+    }
+    void load(const Store& store, std::size_t, bool) override {
+        if (random) random_.state = store.get<std::uint64_t>("budget.random");
+    }
+
+  private:
+    std::size_t budget_;
+    bool unbiased_;
+    std::optional<double> cap_;
+    Random random_;
+};
+
+using RemoveRandom = Replace<true>;
+using RemoveOldest = Replace<false>;
+
+class RemoveWeighted final : public BudgetFor<RemoveWeighted> {
+  public:
+    RemoveWeighted(std::size_t budget, std::optional<double> cap) : budget_(budget), cap_(cap) {}
+    template <class T>
+    void enter(Expansion<T>& f, const Offer<T>& offer);
+    void start(std::uint64_t seed) override { random_ = Random(seed, "removal"); }
+    void save(Store& store) const override { store.put("budget.random", random_.state); }
+    void load(const Store& store, std::size_t, bool) override {
+        random_.state = store.get<std::uint64_t>("budget.random");
+    }
+
+  private:
+    std::size_t budget_;
+    std::optional<double> cap_;
+    Random random_;
+};
+
+class RemoveSmallest final : public BudgetFor<RemoveSmallest> {
+  public:
+    explicit RemoveSmallest(std::size_t budget) : budget_(budget) {}
+    template <class T>
+    void enter(Expansion<T>& f, const Offer<T>& offer);
+
+  private:
+    std::size_t budget_;
+};
+
+class RemoveByMargin final : public BudgetFor<RemoveByMargin> {
+  public:
+    RemoveByMargin(std::size_t budget, double beta, bool distil) : budget_(budget), beta_(beta), distil_(distil) {}
+    template <class T>
+    void enter(Expansion<T>& f, const Offer<T>& offer);
+    bool needs_scores() const override { return true; }
+
+  private:
+    std::size_t budget_;
+    double beta_;
+    bool distil_;
+};
+
+// The last examples of the stream with their targets.
+template <class T>
+struct Recent {
+    explicit Recent(std::size_t columns, bool sparse)
+        : basis(columns, sparse), born(basis.declare("born", 1).values[0]), y(basis.declare("y", 1).values[0]) {}
+    Basis<T> basis;
+    std::vector<double>& born;
+    std::vector<double>& y;
+};
+
+class RemoveByEvaluation final : public BudgetFor<RemoveByEvaluation> {
+  public:
+    RemoveByEvaluation(std::size_t budget, std::optional<std::size_t> recent)
+        : budget_(budget), size_(recent.value_or(budget)) {}
+    template <class T>
+    void enter(Expansion<T>& f, const Offer<T>& offer);
+    bool needs_scores() const override { return true; }
+    void widen(std::size_t columns) override;
+    void save(Store& store) const override;
+    void load(const Store& store, std::size_t columns, bool single) override;
+
+  private:
+    template <class T>
+    std::unique_ptr<Recent<T>>& recent();
+    template <class T>
+    std::size_t victim(const Expansion<T>& f, Workspace<T>& work);
+
+    std::size_t budget_;
+    std::size_t size_;
+    std::unique_ptr<Recent<float>> recent32_;
+    std::unique_ptr<Recent<double>> recent64_;
+};
+
+class Forget final : public BudgetFor<Forget> {
+  public:
+    Forget(std::size_t budget, const std::string& variant, bool absolute, bool legacy_root)
+        : budget_(budget), basic_(variant == "basic"), absolute_(absolute), legacy_root_(legacy_root) {}
+    template <class T>
+    void enter(Expansion<T>& f, const Offer<T>& offer);
+    void save(Store& store) const override;
+    void load(const Store& store, std::size_t, bool) override;
+
+  private:
+    template <class T>
+    void enter_basic(Expansion<T>& f, const Offer<T>& offer);
+    double factor(double s, double mu, double room) const;
+
+    std::size_t budget_;
+    bool basic_;
+    bool absolute_;
+    bool legacy_root_;
+    double M_ = 0;
+    double Q_ = 0;
+    double norm2_ = 0;
+};
+
+}  // namespace onkel

@@ -1,0 +1,150 @@
+// Learner: the loop. The definition, in array notation, is onkel/learner.py.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "budgets.hpp"
+#include "hypothesis.hpp"
+#include "losses.hpp"
+#include "updates.hpp"
+
+namespace onkel {
+
+// The model's numbers left the range of floating point; it keeps what it knew before that round.
+struct Diverged : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+template <class T>
+class Learner {
+  public:
+    Learner(KernelPointer kernel, std::shared_ptr<Budget> budget, std::shared_ptr<const Loss> loss,
+            std::shared_ptr<Update> update, std::size_t outputs, Average average, std::uint64_t seed,
+            std::size_t columns, bool sparse)
+        : budget_(std::move(budget)), loss_(std::move(loss)), update_(std::move(update)),
+          f_(std::move(kernel), outputs, columns, sparse, average, budget_->needs_scores()), s_(outputs),
+          slope_(outputs), coef_(outputs) {
+        budget_->start(seed);
+    }
+
+    std::size_t n() const { return f_.n(); }
+    std::int64_t t() const { return t_; }
+    std::size_t outputs() const { return f_.outputs; }
+    std::size_t columns() const { return f_.basis.columns(); }
+    bool averages() const { return f_.averages(); }
+
+    // Learn from each row in turn; writes the scores before each update, by the last and the averaged model.
+    void learn(Rows<T> X, const double* y, const double* weight, double* last, double* averaged) {
+        check(X);
+        for (std::size_t i = 0; i < X.n; ++i) check_diagonal(X[i], i);
+        for (std::size_t i = 0; i < X.n; ++i) {
+            round(X[i], y[i], weight ? weight[i] : 1, i, last + i * outputs(), averaged + i * outputs());
+        }
+    }
+
+    void learn_one(Row<T> x, double y, double weight) {
+        check_diagonal(x, 0);
+        std::vector<double>& scratch = averaged_;
+        scratch.resize(2 * outputs());
+        round(x, y, weight, 0, scratch.data(), scratch.data() + (averages() ? outputs() : 0));
+    }
+
+    void scores(Rows<T> X, bool averaged, double* out) const {
+        check(X);
+        f_.predict(X, averaged, static_cast<double>(t_), out);
+    }
+
+    void widen(std::size_t columns) {
+        f_.widen(columns);
+        budget_->widen(columns);
+    }
+
+    Store save() const {
+        Store store;
+        f_.save(store);
+        store.put("t", t_);
+        update_->save(store);
+        budget_->save(store);
+        return store;
+    }
+
+    void load(const Store& store) {
+        f_.load(store);
+        t_ = store.get<std::int64_t>("t");
+        update_->load(store);
+        budget_->load(store, columns(), sizeof(T) == sizeof(float));
+    }
+
+  private:
+    void round(Row<T> x, double y, double weight, std::size_t i, double* last, double* averaged) {
+        f_.row(x, work_, k_);
+        const double kxx = f_.diagonal_of(x);
+        f_.scores(k_.data(), s_.data());
+        for (std::size_t o = 0; o < outputs(); ++o) {
+            last[o] = s_[o];
+            if (!std::isfinite(s_[o])) diverged(i, "the score is " + std::to_string(s_[o]));
+        }
+        if (weight == 0) {
+            if (averages()) f_.average_scores(x, k_.data(), static_cast<double>(t_), work_, averaged);
+            return;
+        }
+        const double value = (*loss_)(y, s_.data(), outputs(), update_->threshold(loss_->threshold()), slope_.data());
+        for (const double slope : slope_) {
+            if (!std::isfinite(slope)) diverged(i, "the slope of the loss is " + std::to_string(slope));
+        }
+        ++t_;
+        f_.count();
+        const auto t = static_cast<double>(t_);
+        if (averages()) f_.average_scores(x, k_.data(), t, work_, averaged);
+        const Round now{y, t, kxx, s_.data(), value, slope_.data(), outputs(), weight};
+        const Step step = update_->step(now, coef_.data());
+        f_.shrink(step.shrink);
+        budget_->insert(f_, Offer<T>{now, x, k_, step.moves && kxx > 0 ? coef_.data() : nullptr, work_});
+    }
+
+    // Refuse what would read outside memory; meaning is checked in Python.
+    void check(Rows<T> X) const {
+        if (!X.indices) {
+            if (X.columns != columns()) throw std::invalid_argument("wrong number of columns");
+            return;
+        }
+        for (std::int64_t e = X.starts[0]; e < X.starts[X.n]; ++e) {
+            if (X.indices[e] < 0 || static_cast<std::size_t>(X.indices[e]) >= columns()) {
+                throw std::invalid_argument("column index out of range");
+            }
+        }
+    }
+
+    void check_diagonal(Row<T> x, std::size_t i) const {
+        const double kxx = f_.diagonal_of(x);
+        if (!std::isfinite(kxx)) {
+            throw std::invalid_argument("row " + std::to_string(i) + ": k(x, x) is " + std::to_string(kxx) +
+                                        "; its values are too large for the kernel: scale the features");
+        }
+    }
+
+    [[noreturn]] static void diverged(std::size_t i, const std::string& what) {
+        throw Diverged("row " + std::to_string(i) + ": " + what);
+    }
+
+    std::shared_ptr<Budget> budget_;
+    std::shared_ptr<const Loss> loss_;
+    std::shared_ptr<Update> update_;
+    Expansion<T> f_;
+    std::int64_t t_ = 0;
+    Workspace<T> work_;
+    std::vector<T> k_;
+    std::vector<double> s_;
+    std::vector<double> slope_;
+    std::vector<double> coef_;
+    std::vector<double> averaged_;
+};
+
+}  // namespace onkel

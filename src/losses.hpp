@@ -1,0 +1,184 @@
+// Losses: value and slope in the scores. With one output y is -1 or +1 (or a real target); with several it is
+// the class index, and the margin is taken against the best rival.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace onkel {
+
+class Loss {
+  public:
+    explicit Loss(double threshold = 0) : threshold_(threshold) {}
+    virtual ~Loss() = default;
+
+    // l(y, s) with the margin or tube at `threshold`; writes dl/ds.
+    virtual double operator()(double y, const double* s, std::size_t outputs, double threshold,
+                              double* slope) const = 0;
+
+    // The loss's own margin or tube.
+    double threshold() const { return threshold_; }
+
+  private:
+    double threshold_;
+};
+
+// The class with the best score other than y; lowest index on ties.
+inline std::size_t rival(std::size_t y, const double* s, std::size_t outputs) {
+    std::size_t best = y == 0 ? 1 : 0;
+    for (std::size_t o = best + 1; o < outputs; ++o) {
+        if (o != y && s[o] > s[best]) best = o;
+    }
+    return best;
+}
+
+struct Tangent {
+    double value;
+    double slope;
+};
+
+// Classification: a function of the margin q.
+class MarginLoss : public Loss {
+  public:
+    using Loss::Loss;
+    virtual Tangent at_margin(double q, double threshold) const = 0;
+
+    double operator()(double y, const double* s, std::size_t outputs, double threshold,
+                      double* slope) const override {
+        if (outputs == 1) {
+            const Tangent tangent = at_margin(y * s[0], threshold);
+            slope[0] = tangent.slope * y;
+            return tangent.value;
+        }
+        const auto label = static_cast<std::size_t>(y);
+        const std::size_t other = rival(label, s, outputs);
+        const Tangent tangent = at_margin(s[label] - s[other], threshold);
+        std::fill(slope, slope + outputs, 0.0);
+        slope[label] = tangent.slope;
+        slope[other] = -tangent.slope;
+        return tangent.value;
+    }
+};
+
+class Mistake final : public Loss {
+  public:
+    Mistake(double margin, bool strict_sign) : Loss(margin), strict_sign_(strict_sign) {}
+
+    double operator()(double y, const double* s, std::size_t outputs, double margin, double* slope) const override {
+        if (outputs == 1) {
+            const bool wrong = strict_sign_ ? (s[0] >= 0) != (y > 0) : y * s[0] <= margin;
+            slope[0] = wrong ? -y : 0;
+            return wrong;
+        }
+        const auto label = static_cast<std::size_t>(y);
+        const std::size_t other = rival(label, s, outputs);
+        const double q = s[label] - s[other];
+        const bool wrong = q < 0 || (q == 0 && other < label) || (margin > 0 && q <= margin);
+        std::fill(slope, slope + outputs, 0.0);
+        slope[label] = wrong ? -1 : 0;
+        slope[other] = wrong ? 1 : 0;
+        return wrong;
+    }
+
+  private:
+    bool strict_sign_;
+};
+
+class Hinge final : public MarginLoss {
+  public:
+    Hinge(double margin, bool closed) : MarginLoss(margin), closed_(closed) {}
+    Tangent at_margin(double q, double margin) const override {
+        const bool inside = closed_ ? q <= margin : q < margin;
+        return inside ? Tangent{margin - q, -1} : Tangent{0, 0};
+    }
+
+  private:
+    bool closed_;
+};
+
+class SquaredHinge final : public MarginLoss {
+  public:
+    explicit SquaredHinge(double margin) : MarginLoss(margin) {}
+    Tangent at_margin(double q, double margin) const override {
+        const double short_of = std::max(0.0, margin - q);
+        return {0.5 * short_of * short_of, -short_of};
+    }
+};
+
+class Logistic final : public MarginLoss {
+  public:
+    Tangent at_margin(double q, double) const override {
+        const double value = std::max(0.0, -q) + std::log1p(std::exp(-std::abs(q)));
+        return {value, -std::exp(-q - value)};
+    }
+};
+
+class Exponential final : public MarginLoss {
+  public:
+    Tangent at_margin(double q, double) const override { return {std::exp(-q), -std::exp(-q)}; }
+};
+
+// Regression: a function of the residual r = s - y.
+class ResidualLoss : public Loss {
+  public:
+    using Loss::Loss;
+    virtual Tangent at_residual(double r, double threshold) const = 0;
+
+    double operator()(double y, const double* s, std::size_t, double threshold, double* slope) const override {
+        const Tangent tangent = at_residual(s[0] - y, threshold);
+        slope[0] = tangent.slope;
+        return tangent.value;
+    }
+
+  protected:
+    static double sign(double r) { return (r > 0) - (r < 0); }
+};
+
+class Squared final : public ResidualLoss {
+  public:
+    explicit Squared(double epsilon) : ResidualLoss(epsilon) {}
+    Tangent at_residual(double r, double epsilon) const override {
+        return std::abs(r) > epsilon ? Tangent{0.5 * r * r, r} : Tangent{0, 0};
+    }
+};
+
+class Absolute final : public ResidualLoss {
+  public:
+    Tangent at_residual(double r, double) const override { return {std::abs(r), sign(r)}; }
+};
+
+class EpsilonInsensitive final : public ResidualLoss {
+  public:
+    explicit EpsilonInsensitive(double epsilon) : ResidualLoss(epsilon) {}
+    Tangent at_residual(double r, double epsilon) const override {
+        return std::abs(r) > epsilon ? Tangent{std::abs(r) - epsilon, sign(r)} : Tangent{0, 0};
+    }
+};
+
+class Huber final : public ResidualLoss {
+  public:
+    explicit Huber(double delta) : delta_(delta) {}
+    Tangent at_residual(double r, double) const override {
+        if (std::abs(r) <= delta_) return {0.5 * r * r, r};
+        return {delta_ * (std::abs(r) - 0.5 * delta_), delta_ * sign(r)};
+    }
+
+  private:
+    double delta_;
+};
+
+class Quantile final : public ResidualLoss {
+  public:
+    explicit Quantile(double quantile) : quantile_(quantile) {}
+    Tangent at_residual(double r, double) const override {
+        const double weight = r < 0 ? quantile_ : 1 - quantile_;
+        return {weight * std::abs(r), weight * sign(r)};
+    }
+
+  private:
+    double quantile_;
+};
+
+}  // namespace onkel

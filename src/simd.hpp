@@ -1,0 +1,55 @@
+// The vector layer: the only code that depends on the instruction set, chosen once when the program starts.
+//
+// Rows lie feature-major in tiles of lanes<T> rows: feature j of row i is
+//     tiles[i / lanes<T> * stride + j * lanes<T> + i % lanes<T>]
+// with 64-byte aligned tiles and a stride that is a multiple of lanes<T>. Lanes without a row hold zeros;
+// their results are finite and mean nothing. Results for a row depend on that row and the query alone, bit
+// by bit: not on its place, its neighbours or the number of queries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace onkel {
+
+// What a kernel sums over the features: x z, (x - z)^2 or |x - z|.
+enum class Pair { product, square, absolute };
+
+template <class T>
+inline constexpr std::size_t lanes = 64 / sizeof(T);
+
+// Only tiles need alignment. Every `out` and `rest` has count * lanes<T> elements per query.
+template <class T>
+struct Simd {
+    // out[i] = sum_j pair(x[j], z_ij) over the rows i of `count` tiles
+    void (*dense)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x,
+                  std::size_t columns, T* out);
+
+    // the same for several queries: x[q * x_stride + j] -> out[q * out_stride + i]
+    void (*dense_many)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x,
+                       std::size_t x_stride, std::size_t queries, std::size_t columns, T* out,
+                       std::size_t out_stride);
+
+    // out[i] = rest[i] + sum_e (pair(values[e], z) - pair(0, z)), z being feature index[e] of row i, summed
+    // in double; rest[i] = sum_j pair(0, z_ij) is not read (may be null) for products. Distances are >= 0.
+    void (*sparse)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* values,
+                   const std::int32_t* index, std::size_t nonzeros, const double* rest, T* out);
+
+    // v = exp(factor * v) in place; 0 below the smallest normal number, infinity above the largest
+    void (*exp)(T* v, std::size_t n, T factor);
+
+    double (*dot)(const double* a, const T* b, std::size_t n);
+
+    // y += a * x
+    void (*axpy)(double* y, double a, const T* x, std::size_t n);
+};
+
+// The functions for this processor; T is float or double.
+template <class T>
+const Simd<T>& simd();
+
+// Their name: "x86-64-v4", "x86-64-v3", "x86-64-v2" or "plain". The environment variable ONKEL_INSTRUCTIONS
+// may name a smaller set than the best one; anything else is ignored.
+const char* instruction_set();
+
+}  // namespace onkel

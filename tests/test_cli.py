@@ -1,0 +1,381 @@
+"""The shell command: what it prints, what it refuses in which words, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onkel
+from onkel import cli, datasets, evaluate, report
+from onkel.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A small CSV file: two blobs, a text column, an integer and a real target."""
+    random = np.random.default_rng(0)
+    side = random.integers(0, 2, size=60)
+    x = random.normal(size=(60, 2)) * [1, 1000] + side[:, None] * [4, 4000]
+    rows = [
+        f"{a:.4f},{b:.2f},row {i},{('no', 'yes')[k]},{a + 3:.3f}"
+        for i, ((a, b), k) in enumerate(zip(x, side, strict=True))
+    ]
+    path = tmp_path / "blobs.csv"
+    path.write_text("\n".join(["a,b,id,answer,level", *rows]) + "\n")
+    return path
+
+
+def refused(capsys: Capture, *words: object) -> str:
+    """The sentence on standard error of a command that must end with status 2 and say nothing else."""
+    assert main([str(word) for word in words]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("onkel: ")
+    assert output.err.count("\n") == 1
+    return output.err
+
+
+def shell(*words: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "import sys; from onkel.cli import main; sys.exit(main())", *words]
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", **changes}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+
+
+# -- race
+
+
+def test_a_file_is_raced_by_the_whole_lineup(table: Path, capsys: Capture) -> None:
+    assert main(["race", str(table), "--target", "answer", "--drop", "id,level"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("blobs.csv: 60 rows; features standardised over the whole stream\n")
+    assert "classification, 2 classes; 60 examples, 2 features; 1 shuffled order" in " ".join(out.split())
+    for name in cli.LINEUP["classification"]:
+        assert f"\n{name} " in out
+    assert all(len(row) <= 80 for row in out.splitlines())
+
+
+def test_the_numbers_are_those_of_evaluate(table: Path, capsys: Capture) -> None:
+    words = ["race", str(table), "--target", "answer", "--drop", "id,level", "--algorithms", "PA,rbp"]
+    assert main([*words, "--budget", "5", "--orders", "3", "--seed", "4", "--gamma", "0.7", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    kernel = onkel.kernels.Gaussian(0.7)
+    expected = evaluate.race(
+        {
+            "PA": onkel.PAClassifier(kernel=kernel, C=1.0, random_state=4),
+            "RBP": onkel.RBPClassifier(kernel=kernel, budget=5, random_state=4),
+        },
+        datasets.read(table, target="answer", drop=["id", "level"]).scaled(),
+        orders=3,
+        seed=4,
+    )
+    (race,) = data["races"]
+    assert {row["name"]: (row["error"], row["deviation"], row["size"]) for row in race["results"]} == {
+        result.name: (result.error, result.deviation, result.size) for result in expected.results
+    }
+    assert race["results"][0]["seen"][-1] == 60
+    assert len(race["results"][0]["curve"]) == len(race["results"][0]["seen"])
+    assert {row["name"]: row["settings"].get("budget") for row in race["results"]} == {"PA": None, "RBP": "5"}
+    assert data["environment"]["onkel"].startswith(onkel.__version__)
+
+
+def test_regression_by_the_look_of_the_target(table: Path, capsys: Capture) -> None:
+    assert main(["race", str(table), "--target", "level", "--drop", "id,answer", "--algorithms", "OGD"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "regression; 60 examples" in out
+    assert "target standardised" in out
+    assert "RMSE" in out
+
+
+def test_scale_none_and_keep_order(table: Path, capsys: Capture) -> None:
+    words = ["race", str(table), "--target", "answer", "--drop", "id,level", "--algorithms", "PA", "--json"]
+    assert main([*words, "--scale", "none", "--keep-order", "--orders", "5"]) == 0
+    (race,) = json.loads(capsys.readouterr().out)["races"]
+    stream = datasets.read(table, target="answer", drop=["id", "level"])
+    trace = evaluate.prequential(onkel.PAClassifier(), stream.X, stream.y)
+    assert race["results"][0]["error"] == trace.error[-1]
+    assert race["results"][0]["orders"] == 1
+
+
+def test_limit(table: Path, capsys: Capture) -> None:
+    words = [
+        "race",
+        str(table),
+        "--target",
+        "answer",
+        "--drop",
+        "id,level",
+        "--algorithms",
+        "PA",
+        "--limit",
+        "20",
+    ]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "20 examples" in out
+    assert " sd " not in out  # of one order there is none
+    assert main([*words, "--orders", "2"]) == 0
+    assert " sd " in capsys.readouterr().out
+
+
+def test_npz_and_libsvm_files(tmp_path: Path, capsys: Capture) -> None:
+    stream = datasets.load("breast_cancer")
+    np.savez(tmp_path / "data.npz", X=stream.X[:50], y=stream.y[:50])
+    assert main(["race", str(tmp_path / "data.npz"), "--algorithms", "PA"]) == 0
+    rows = [
+        f"{1 if y == 'benign' else -1} 1:{x[0]:.3f} 7:{x[1]:.3f}"
+        for x, y in zip(stream.X[:50], stream.y, strict=False)
+    ]
+    (tmp_path / "data.svm").write_text("\n".join(rows) + "\n")
+    assert main(["race", str(tmp_path / "data.svm"), "--algorithms", "PA"]) == 0
+    assert "features divided by their largest magnitude" in " ".join(capsys.readouterr().out.split())
+
+
+def test_demo_and_its_report(tmp_path: Path, capsys: Capture) -> None:
+    page = tmp_path / "demo.html"
+    assert main(["race", "--limit", "40", "--report", str(page)]) == 0
+    output = capsys.readouterr()
+    for name in datasets.NAMES:
+        assert f"\n{name}: " in "\n" + output.out
+    assert f"report: {page}" in output.err
+    text = page.read_text(encoding="utf-8")
+    assert "At a glance" in text
+    assert f"--report {page}" in text
+    assert all(name in text for line in cli.LINEUP.values() for name in line)
+
+
+def test_an_embedded_stream_by_name(capsys: Capture) -> None:
+    assert main(["race", "digits", "--limit", "50", "--algorithms", "KernelPerceptron", "--quiet"]) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert "10 classes; 50 examples" in output.out
+
+
+def test_an_algorithm_races_where_it_can(capsys: Capture) -> None:
+    assert main(["race", "demo", "--limit", "30", "--algorithms", "KLMS,Pegasos", "--json"]) == 0
+    races = json.loads(capsys.readouterr().out)["races"]
+    assert {race["stream"]: [row["name"] for row in race["results"]] for race in races} == {
+        "breast_cancer": ["Pegasos"],
+        "digits": ["Pegasos"],
+        "drift": ["Pegasos"],
+        "diabetes": ["KLMS"],
+    }
+
+
+def test_all_algorithms(capsys: Capture) -> None:
+    assert main(["race", "diabetes", "--limit", "30", "--algorithms", "all", "--json"]) == 0
+    names = {row["name"] for row in json.loads(capsys.readouterr().out)["races"][0]["results"]}
+    assert names == {entry.name for entry in onkel.catalogue() if "Regressor" in entry.classes}
+
+
+def test_the_lineup_exists() -> None:
+    for task, line in cli.LINEUP.items():
+        for name, settings in line.items():
+            (entry,) = (entry for entry in onkel.catalogue() if entry.name == name)
+            entry.classes[cli.FACES[task]](**settings)
+    assert set(cli.WIDTHS) == set(cli.BUDGETS) == set(datasets.NAMES)
+
+
+def test_what_is_not_finite_is_null_in_json() -> None:
+    assert [cli._finite(value) for value in (1.5, float("inf"), float("nan"), "x", None)] == [
+        1.5,
+        None,
+        None,
+        "x",
+        None,
+    ]
+
+
+# -- refusals
+
+
+def test_problems_are_told_in_a_sentence(table: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert "needs a target column (--target NAME); its columns are a, b, id, answer, level" in refused(
+        capsys, "race", table
+    )
+    assert "no column 'Answer'" in refused(capsys, "race", table, "--target", "Answer")
+    assert "line 2, column 'id': 'row 0' is not a number" in refused(
+        capsys, "race", table, "--target", "answer"
+    )
+    assert "there is no file nowhere.csv" in refused(capsys, "race", "nowhere.csv", "--target", "y")
+    assert "nor an embedded stream of that name (breast_cancer" in refused(capsys, "race", "digit")
+    assert "--target is for files" in refused(capsys, "race", "demo", "--target", "y")
+    assert "--keep-order is for files" in refused(capsys, "race", "digits", "--keep-order")
+    assert "no algorithm is called 'Perzeptron'" in refused(capsys, "race", "--algorithms", "Perzeptron")
+    assert "KLMS does regression, not classification" in refused(
+        capsys, "race", "digits", "--algorithms", "KLMS"
+    )
+    assert "the report cannot be written" in refused(
+        capsys, "race", "--report", tmp_path / "none" / "page.html"
+    )
+    assert "the report cannot be written" in refused(capsys, "race", "--report", tmp_path)
+
+
+def test_a_setting_that_a_learner_refuses_names_the_learner(capsys: Capture) -> None:
+    sentence = refused(
+        capsys, "race", "breast_cancer", "--algorithms", "PA,BOGD", "--budget", "1", "--limit", "9"
+    )
+    assert "BOGD on breast_cancer: " in sentence
+    assert "budget" in sentence
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["race", "--budget", "0"], "argument --budget: must be > 0, got '0'"),
+        (["race", "--orders", "two"], "argument --orders: must be a whole number, got 'two'"),
+        (["race", "--seed", "-1"], "argument --seed"),
+        (["race", "--gamma", "-1"], "argument --gamma"),
+        (["race", "--gamma", "wide"], "argument --gamma: must be a number > 0, got 'wide'"),
+        (["race", "--algorithms", ","], "argument --algorithms: name at least one"),
+        (["race", "--task", "ranking"], "argument --task: invalid choice"),
+        (["rase"], "invalid choice: 'rase'"),
+        ([], "COMMAND"),
+    ],
+)
+def test_words_that_make_no_sense(words: list[str], sentence: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert sentence in capsys.readouterr().err
+
+
+# -- interruption
+
+
+def test_interrupted_shows_what_was_finished(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    laps = evaluate.laps
+
+    def interrupted(*args: object, **kwargs: object) -> object:
+        run = laps(*args, **kwargs)  # type: ignore[arg-type]
+        yield next(run)
+        yield next(run)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "laps", interrupted)
+    page = tmp_path / "page.html"
+    words = ["race", "demo", "--limit", "30", "--algorithms", "PA,OGD,RBP", "--report", str(page)]
+    assert main(words) == 130
+    output = capsys.readouterr()
+    assert "\nPA " in output.out
+    assert "\nOGD " in output.out
+    assert "\nRBP " not in output.out
+    assert "digits" not in output.out
+    assert "interrupted" in output.err
+    assert "Traceback" not in output.err
+    assert "breast_cancer" in page.read_text()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_control_c_from_outside() -> None:
+    command = "import sys; from onkel.cli import main; print('ready', flush=True); sys.exit(main())"
+    words = [sys.executable, "-c", command, "race", "digits", "--orders", "1000", "--algorithms", "PA"]
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "interrupted" in err
+
+
+# -- pipes and terminals
+
+
+def test_a_pipe_gets_no_control_characters(table: Path) -> None:
+    words = ["race", str(table), "--target", "answer", "--drop", "id,level"]
+    done = shell(*words)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert all(character.isprintable() or character == "\n" for character in done.stdout)
+
+
+def test_a_terminal_that_knows_ascii_only(table: Path) -> None:
+    renamed = table.with_name("größe.csv")
+    table.rename(renamed)
+    done = shell(
+        "race",
+        str(renamed),
+        "--target",
+        "answer",
+        "--drop",
+        "id,level",
+        "--algorithms",
+        "PA",
+        PYTHONIOENCODING="ascii",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert "gr??e.csv" in done.stdout
+
+
+def test_live_progress_on_a_terminal(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(cli, "REFRESH", 0.0)
+    words = ["race", str(table), "--target", "answer", "--drop", "id,level", "--algorithms", "PA"]
+    assert main(words) == 0
+    assert "mistakes" in capsys.readouterr().err
+    assert main([*words, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+# -- algorithms and version
+
+
+def test_version(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"onkel {onkel.__version__}\n"
+
+
+def test_the_catalogue_is_listed(capsys: Capture) -> None:
+    assert main(["algorithms"]) == 0
+    out = capsys.readouterr().out
+    for entry in onkel.catalogue():
+        assert f"\n{entry.name} " in out
+    assert all(len(row) <= 80 for row in out.splitlines())
+
+
+def test_the_catalogue_as_json(capsys: Capture) -> None:
+    assert main(["algorithms", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [entry["name"] for entry in data] == [entry.name for entry in onkel.catalogue()]
+    forgetron = next(entry for entry in data if entry["name"] == "Forgetron")
+    assert forgetron["estimators"]["ForgetronClassifier"]["budget"] == "100"
+    assert "classification" in forgetron["tasks"]
+
+
+def test_one_algorithm_by_alias(capsys: Capture) -> None:
+    assert main(["algorithms", "pa-ii"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("PA: classification, regression\n")
+    assert "Crammer" in out
+    assert "PARegressor(" in out
+    assert "no algorithm is called 'pa-iii'" in refused(capsys, "algorithms", "pa-iii")
+
+
+def test_citations_are_authors_and_year() -> None:
+    assert cli._citation("One, Two, Three: A title. J 7, 2006. doi:10.1109/TSP.2008.1") == "One et al. 2006"
+    assert cli._citation("One, Two: On 2001 things. J 7, 2003") == "One, Two 2003"
+    assert cli._citation("No title") == "No title"
+
+
+def test_measures_have_names() -> None:
+    assert (report.measure("classification"), report.measure("regression")) == ("mistake rate", "RMSE")

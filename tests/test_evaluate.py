@@ -1,0 +1,355 @@
+"""Test-then-train runs against naive loops, and races."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+
+from onkel import datasets, evaluate
+from onkel.datasets import Stream
+from onkel.evaluate import Trace, prequential
+
+
+class Scripted(BaseEstimator):
+    """Answers with the scores it was given, one row after the other, and remembers what it was asked."""
+
+    def __init__(self, scores: Any = (), diverges_at: int | None = None) -> None:
+        self.scores = scores
+        self.diverges_at = diverges_at
+
+    def learn(self, X: Any, y: Any, classes: Any = None) -> np.ndarray:
+        begin = getattr(self, "t_", 0)
+        self.t_ = begin + len(y)
+        if classes is not None:
+            self.classes_ = np.unique(classes)
+        if self.diverges_at is not None and self.t_ > self.diverges_at:
+            raise FloatingPointError("too large")
+        return np.asarray(self.scores, dtype=float)[begin : self.t_]
+
+    @property
+    def n_support_(self) -> int:
+        return 2 * self.t_
+
+
+class ScriptedClassifier(ClassifierMixin, Scripted):
+    pass
+
+
+class ScriptedRegressor(RegressorMixin, Scripted):
+    pass
+
+
+class NearestMean(ClassifierMixin, BaseEstimator):
+    """A small honest learner: scores by the distance to the mean of each class seen so far."""
+
+    def learn(self, X: Any, y: Any, classes: Any = None) -> np.ndarray:
+        if not hasattr(self, "classes_"):
+            self.classes_ = np.unique(classes)
+            self.sum_, self.count_ = np.zeros((len(self.classes_), X.shape[1])), np.zeros(len(self.classes_))
+        scores = []
+        for x, label in zip(X, y, strict=True):
+            means = self.sum_ / np.maximum(self.count_, 1)[:, None]
+            s = np.where(self.count_ > 0, -((means - x) ** 2).sum(axis=1), -1e3)
+            scores.append(s if len(s) > 2 else s[1] - s[0])
+            k = int(np.searchsorted(self.classes_, label))
+            self.sum_[k] += x
+            self.count_[k] += 1
+        return np.array(scores)
+
+
+def naive_mistakes(model: Any, X: Any, y: Any) -> list[int]:
+    """Cumulative mistakes, one example at a time, in plain Python."""
+    classes, wrong, curve = sorted(set(y.tolist())), 0, []
+    for i in range(len(y)):
+        score = np.asarray(model.learn(X[i : i + 1], y[i : i + 1], classes=classes))[0]
+        if np.ndim(score) == 0:
+            guess = classes[1] if score >= 0 else classes[0]
+        else:
+            guess = classes[max(range(len(classes)), key=lambda k: (score[k], -k))]
+        wrong += guess != y[i]
+        curve.append(wrong)
+    return curve
+
+
+# -- one run
+
+
+@pytest.mark.parametrize("name", ["digits", "breast_cancer"])
+def test_mistakes_are_those_of_a_naive_loop(name: str) -> None:
+    stream = datasets.load(name)
+    X, y = stream.X[:300], stream.y[:300]
+    trace = prequential(NearestMean(), X, y, checkpoints=range(1, 301))
+    assert trace.mistakes.tolist() == naive_mistakes(NearestMean(), X, y)
+    assert 0 < trace.mistakes[-1] < 150
+
+
+@pytest.mark.parametrize("checkpoints", [1, 2, 7, 300, [5, 9, 120]])
+def test_checkpoints_do_not_change_what_is_learned(checkpoints: Any) -> None:
+    stream = datasets.load("digits")
+    X, y = stream.X[:300], stream.y[:300]
+    every = prequential(NearestMean(), X, y, checkpoints=300)
+    trace = prequential(NearestMean(), X, y, checkpoints=checkpoints)
+    np.testing.assert_array_equal(trace.total, every.total[trace.seen - 1])
+
+
+def test_regression_totals_do_not_depend_on_checkpoints_to_the_last_bit() -> None:
+    random = np.random.default_rng(0)
+    X, y, scores = np.zeros((1000, 1)), random.normal(size=1000), random.normal(size=1000)
+    totals = {
+        float(prequential(ScriptedRegressor(scores), X, y, checkpoints=k).total[-1]) for k in (1, 3, 17, 1000)
+    }
+    assert len(totals) == 1
+
+
+def test_score_zero_predicts_the_second_class() -> None:
+    y = np.array(["a", "b", "b", "a"])
+    trace = prequential(ScriptedClassifier([0, 0, -0.5, -0.5]), np.zeros((4, 1)), y, checkpoints=4)
+    assert trace.mistakes.tolist() == [1, 1, 2, 2]
+    np.testing.assert_array_equal(trace.error, [1, 0.5, 2 / 3, 0.5])
+
+
+def test_ties_between_several_classes_go_to_the_first() -> None:
+    scores = [[0, 0, 0], [0, 2, 2], [1, 0, 3]]
+    trace = prequential(ScriptedClassifier(scores), np.zeros((3, 1)), np.array([5, 7, 9]), checkpoints=3)
+    assert trace.mistakes.tolist() == [0, 0, 0]
+    trace = prequential(ScriptedClassifier(scores), np.zeros((3, 1)), np.array([9, 9, 5]), classes=[5, 7, 9])
+    assert trace.mistakes[-1] == 3
+
+
+def test_declared_classes_reach_the_learner_before_the_first_example() -> None:
+    model = ScriptedClassifier(np.zeros((2, 3)))
+    prequential(model, np.zeros((2, 1)), np.array([1, 1]), classes=[3, 1, 2])
+    assert model.classes_.tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"two classes or more, got \[1\]; declare them"):
+        prequential(ScriptedClassifier([0, 0]), np.zeros((2, 1)), np.array([1, 1]))
+
+
+def test_regression_curves() -> None:
+    y = np.array([1, 2, 3])
+    trace = prequential(ScriptedRegressor([0.0, 0.0, 3.5]), np.zeros((3, 1)), y, checkpoints=3)
+    np.testing.assert_allclose(trace.mse, [1, 2.5, 5.25 / 3])
+    np.testing.assert_allclose(trace.rmse, np.sqrt([1, 2.5, 1.75]))
+    np.testing.assert_array_equal(trace.error, trace.rmse)
+    with pytest.raises(AttributeError, match="no mistakes"):
+        _ = trace.mistakes
+
+
+def test_classification_has_no_squared_error() -> None:
+    trace = prequential(ScriptedClassifier([0.0, 0.0]), np.zeros((2, 1)), np.array([0, 1]))
+    with pytest.raises(AttributeError, match="no squared error"):
+        _ = trace.rmse
+
+
+def test_size_and_seconds_at_checkpoints() -> None:
+    model = ScriptedRegressor(np.zeros(10))
+    trace = prequential(model, np.zeros((10, 1)), np.ones(10), checkpoints=[2, 5])
+    assert trace.seen.tolist() == [2, 5, 10]
+    assert trace.size is not None and trace.size.tolist() == [4, 10, 20]
+    assert (np.diff(trace.seconds) > 0).all()
+    assert trace.microseconds == pytest.approx(1e6 * trace.seconds[-1] / 10)
+
+
+def test_checkpoints_are_spread_evenly() -> None:
+    trace = prequential(ScriptedRegressor(np.zeros(100)), np.zeros((100, 1)), np.ones(100), checkpoints=4)
+    assert trace.seen.tolist() == [25, 50, 75, 100]
+    trace = prequential(ScriptedRegressor(np.zeros(3)), np.zeros((3, 1)), np.ones(3), checkpoints=50)
+    assert trace.seen.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("checkpoints", [0, -1, [0, 2], [5]])
+def test_senseless_checkpoints_are_refused(checkpoints: Any) -> None:
+    with pytest.raises(ValueError, match="checkpoints must"):
+        prequential(ScriptedRegressor(np.zeros(3)), np.zeros((3, 1)), np.ones(3), checkpoints=checkpoints)
+
+
+def test_an_empty_stream_is_refused() -> None:
+    with pytest.raises(ValueError, match="empty"):
+        prequential(ScriptedRegressor(), np.zeros((0, 1)), np.zeros(0))
+
+
+def test_progress_sees_the_trace_grow() -> None:
+    grown: list[Trace] = []
+    trace = prequential(
+        ScriptedRegressor(np.zeros(9)), np.zeros((9, 1)), np.ones(9), checkpoints=3, progress=grown.append
+    )
+    assert [part.seen.tolist() for part in grown] == [[3], [3, 6], [3, 6, 9]]
+    np.testing.assert_array_equal(grown[-1].total, trace.total)
+
+
+@pytest.mark.parametrize("kind", [ScriptedRegressor, ScriptedClassifier])
+def test_a_learner_that_diverges_has_infinite_error_from_then_on(kind: Callable[..., Any]) -> None:
+    model = kind(np.zeros(10), diverges_at=5)
+    trace = prequential(model, np.zeros((10, 1)), np.arange(10) % 2, checkpoints=5)
+    assert trace.error.tolist()[:2] == [trace.error[0], trace.error[1]]
+    assert np.isfinite(trace.error).tolist() == [True, True, False, False, False]
+    assert model.t_ == 6  # it is not asked again
+    assert trace.microseconds == pytest.approx(1e6 * trace.seconds[-1] / 6)
+
+
+def test_a_prediction_that_is_not_finite_counts_as_divergence() -> None:
+    trace = prequential(ScriptedRegressor([1.0, 1e200, np.nan]), np.zeros((3, 1)), np.ones(3), checkpoints=3)
+    assert trace.error.tolist() == [0.0, math.inf, math.inf]
+    trace = prequential(ScriptedClassifier([1.0, 1.0]), np.zeros((2, 1)), np.array([0, 1]))
+    assert trace.mistakes.tolist() == [1, 1]
+    with pytest.raises(FloatingPointError, match="diverged"):
+        _ = prequential(
+            ScriptedClassifier([1.0], 0), np.zeros((1, 1)), np.array([0]), classes=[0, 1]
+        ).mistakes
+
+
+# -- other libraries
+
+
+def test_scikit_learn_classifier_example_by_example() -> None:
+    stream = datasets.load("breast_cancer")
+    X, y = stream.X[:150], stream.y[:150]
+    trace = prequential(SGDClassifier(random_state=0), X, y, checkpoints=3)
+    model, wrong = (
+        SGDClassifier(random_state=0),
+        int(y[0] != "malignant"),
+    )  # knowing nothing it says classes[1]
+    model.partial_fit(X[:1], y[:1], classes=["benign", "malignant"])
+    for i in range(1, 150):
+        wrong += int(model.predict(X[i : i + 1])[0] != y[i])
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert trace.mistakes[-1] == wrong
+    assert trace.size is None
+
+
+def test_scikit_learn_regressor_starts_from_zero() -> None:
+    stream = datasets.load("diabetes")
+    trace = prequential(SGDRegressor(), stream.X[:1], stream.y[:1])
+    assert trace.mse[-1] == pytest.approx(stream.y[0] ** 2)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_river_classifier(sparse: bool) -> None:
+    river = pytest.importorskip("river.linear_model")
+    stream = datasets.load("breast_cancer")
+    X, y = np.maximum(stream.X[:120], 0), stream.y[:120] == "malignant"
+    rows = scipy.sparse.csr_matrix(X) if sparse else X
+    trace = prequential(river.LogisticRegression(), rows, y, task="classification", checkpoints=2)
+    model, wrong = river.LogisticRegression(), 0
+    for x, label in zip(X, y.tolist(), strict=True):
+        features = {j: float(v) for j, v in enumerate(x) if v or not sparse}
+        wrong += model.predict_one(features) != label
+        model.learn_one(features, label)
+    assert trace.mistakes[-1] == wrong
+    assert 0 < wrong < 60
+
+
+def test_river_without_an_answer_says_what_score_zero_says() -> None:
+    tree = pytest.importorskip("river.tree")
+    trace = prequential(
+        tree.HoeffdingTreeClassifier(),
+        np.zeros((1, 1)),
+        np.array(["b"]),
+        classes=["a", "b"],
+        task="classification",
+    )
+    assert trace.mistakes[-1] == 0
+
+
+def test_models_that_cannot_be_asked_are_refused() -> None:
+    with pytest.raises(TypeError, match="object has none of learn, partial_fit"):
+        prequential(object(), np.zeros((1, 1)), np.ones(1), task="regression")
+    with pytest.raises(ValueError, match="does not say its task"):
+        prequential(object(), np.zeros((1, 1)), np.ones(1))
+
+
+# -- races
+
+
+def toy(n: int = 40, **changes: Any) -> Stream:
+    random = np.random.default_rng(5)
+    X = random.normal(size=(n, 2))
+    return Stream("toy", X, np.where(X[:, 0] > 0, "right", "left"), "classification", **changes)
+
+
+def test_race_runs_all_learners_over_the_same_orders() -> None:
+    stream = toy()
+    standings = evaluate.race({"mean": NearestMean(), "sgd": SGDClassifier()}, stream, orders=3, seed=11)
+    by_name = {result.name: result for result in standings.results}
+    finals = []
+    for k in range(3):
+        rows = stream.order(k, seed=11)
+        finals.append(prequential(NearestMean(), stream.X[rows], stream.y[rows]).error[-1])
+    assert [trace.error[-1] for trace in by_name["mean"].traces] == finals
+    assert by_name["mean"].error == pytest.approx(np.mean(finals))
+    assert by_name["mean"].deviation == pytest.approx(np.std(finals, ddof=1))
+    assert standings.orders == 3
+    assert standings.examples == 40
+
+
+def test_race_sorts_and_compares_times() -> None:
+    bad = ScriptedClassifier(np.zeros(40))  # always the second class
+    standings = evaluate.race({"bad": bad, "good": NearestMean()}, toy(), checkpoints=4)
+    assert [result.name for result in standings.results] == ["good", "bad"]
+    rows = standings.table()
+    assert min(row["relative"] for row in rows) == 1.0
+    assert [row["deviation"] for row in rows] == [None, None]
+    assert [row["size"] for row in rows] == [None, 80.0]
+    assert rows[0]["relative"] == pytest.approx(
+        rows[0]["microseconds"] / min(r["microseconds"] for r in rows)
+    )
+    assert not hasattr(bad, "t_")  # the race works on copies
+
+
+def test_a_diverged_learner_comes_last_without_deviation() -> None:
+    models = {
+        "lost": ScriptedClassifier(np.zeros(40), diverges_at=10),
+        "bad": ScriptedClassifier(-np.ones(40)),
+    }
+    standings = evaluate.race(models, toy(), orders=2)
+    assert [result.name for result in standings.results] == ["bad", "lost"]
+    assert standings.results[1].error == math.inf
+    assert standings.results[1].deviation is None
+
+
+def test_an_ordered_stream_is_run_once_in_its_own_order() -> None:
+    stream = toy(ordered=True)
+    standings = evaluate.race({"mean": NearestMean()}, stream, orders=5)
+    assert standings.orders == 1
+    expected = prequential(NearestMean(), stream.X, stream.y).mistakes[-1]
+    assert standings.results[0].traces[0].mistakes[-1] == expected
+
+
+def test_limit_takes_the_first_examples_of_each_order() -> None:
+    stream = toy()
+    standings = evaluate.race({"mean": NearestMean()}, stream, limit=12, seed=2)
+    rows = stream.order(0, seed=2)[:12]
+    expected = prequential(NearestMean(), stream.X[rows], stream.y[rows], classes=stream.classes)
+    assert standings.examples == 12
+    np.testing.assert_array_equal(standings.results[0].traces[0].mistakes, expected.mistakes)
+
+
+def test_laps_may_be_abandoned() -> None:
+    models = {"first": NearestMean(), "second": NearestMean()}
+    run = evaluate.laps(models, toy(), orders=2)
+    standings = evaluate.standings(models, toy(), [next(run), next(run), next(run)])
+    assert {result.name: len(result.traces) for result in standings.results} == {"first": 2, "second": 1}
+    assert evaluate.standings(models, toy(), []).results == ()
+
+
+def test_progress_of_a_race_names_learner_and_order() -> None:
+    heard: list[tuple[str, int, int]] = []
+    evaluate.race(
+        {"mean": NearestMean()},
+        toy(),
+        orders=2,
+        checkpoints=2,
+        progress=lambda lap: heard.append((lap.name, lap.order, int(lap.trace.seen[-1]))),
+    )
+    assert heard == [("mean", 0, 20), ("mean", 0, 40), ("mean", 1, 20), ("mean", 1, 40)]
+
+
+def test_settings_are_texts() -> None:
+    assert evaluate.settings(ScriptedClassifier([1], 3)) == {"diverges_at": "3", "scores": "[1]"}
+    assert evaluate.settings(3) == {"model": "3"}
