@@ -356,10 +356,10 @@ def _print_standings(race: Standings) -> None:
             show(result.error),
             *("" if result.deviation is None else show(result.deviation) for _ in spread),
             "" if result.size is None else f"{result.size:,.0f}",
-            f"{result.microseconds:,.1f}",
+            report.show_time(result.microseconds),
             f"{race.relative(result):.1f}",
         ]
-        table.add_row(Text(result.name), *cells, style="bold" if result is race.results[0] else None)
+        table.add_row(Text(result.name), *cells, style="bold" if race.is_best(result) else None)
     console.print(table, "", sep="\n")
 
 
@@ -419,7 +419,10 @@ def _write_report(races: list[Standings], arguments: argparse.Namespace) -> None
     if arguments.report is None:
         return
     title = f"onkel race: {Path(arguments.stream).name}"
-    lead = "Settings were picked by hand on the demo streams, the same for all; none is tuned to one stream."
+    lead = (
+        "Settings were picked by hand on the demo streams; but for kernel width and budget they are the same "
+        "for all streams."
+    )
     try:
         report.write(arguments.report, races, title=title, lead=lead, command=arguments.command)
     except OSError as problem:

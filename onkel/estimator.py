@@ -100,9 +100,20 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return self._started
 
+    _learned: ClassVar[tuple[str, ...]] = (
+        *("_learner", "_run", "_columns", "_codes", "_declared"),
+        *("classes_", "n_features_in_", "feature_names_in_"),
+    )
+
     def _forget(self) -> None:
-        for name in [name for name in vars(self) if name.startswith("_") or name.endswith("_")]:
-            delattr(self, name)
+        for name in self._learned:
+            vars(self).pop(name, None)
+
+    def _become(self, fresh: Self) -> Self:
+        """Take over what another learned; so a fit that fails leaves this one as it was."""
+        self._forget()
+        vars(self).update({name: value for name, value in vars(fresh).items() if name in self._learned})
+        return self
 
     def _make(self, outputs: int, columns: int, dtype: Any, sparse: bool, seed: int) -> Any:
         """A fresh engine for this algorithm; refuses bad parameters."""
@@ -341,11 +352,7 @@ class _Supervised(Estimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn from the rows in order, once."""
-        fresh = type(self)(**self.get_params(deep=False))
-        fresh.partial_fit(X, y, sample_weight=sample_weight)
-        self._forget()
-        vars(self).update(vars(fresh))
-        return self
+        return self._become(type(self)(**self.get_params(deep=False)).partial_fit(X, y, sample_weight=sample_weight))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on learning from the rows in order."""
@@ -551,6 +558,13 @@ def _union(old: Array, more: Array) -> Array:
 class Regressor(RegressorMixin, _Supervised):  # type: ignore[misc]
     """The face of learners that predict a number."""
 
+    forgets: ClassVar[bool] = False  # by design; scikit-learn's checks then expect no high score on old rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = self.forgets
+        return tags
+
     def learn(self, X: Any, y: Any, classes: None = None, sample_weight: Any = None) -> Array:
         """Learn from the rows in order and return the predictions (n,) made before each update."""
         first = not self._started
@@ -570,13 +584,8 @@ class Regressor(RegressorMixin, _Supervised):  # type: ignore[misc]
         self.learn(X, y, sample_weight=sample_weight)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """The predicted number of each row."""
-        check_is_fitted(self)
-        return self._scores(self._rows(X))[:, 0]
-
-    def decision_function(self, X: Any, output: str | None = None) -> Array:
-        """As `predict`; `output` picks the "last" or the "average" model."""
+    def predict(self, X: Any, output: str | None = None) -> Array:
+        """The predicted number of each row; `output` picks the "last" or the "average" model."""
         check_is_fitted(self)
         return self._scores(self._rows(X), output)[:, 0]
 
@@ -631,11 +640,7 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Forget everything, then learn from the rows in order, once."""
-        fresh = type(self)(**self.get_params(deep=False))
-        fresh.learn(X)
-        self._forget()
-        vars(self).update(vars(fresh))
-        return self
+        return self._become(type(self)(**self.get_params(deep=False)).partial_fit(X))
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Go on learning from the rows in order."""

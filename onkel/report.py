@@ -86,6 +86,11 @@ def show_error(task: Task) -> Callable[[float], str]:
     return _percent if task == "classification" else _plain
 
 
+def show_time(microseconds: float) -> str:
+    """How a time per example is written."""
+    return f"{microseconds:,.2f}" if microseconds < 10 else f"{microseconds:,.0f}"
+
+
 def _percent(value: float) -> str:
     return f"{100 * value:.1f} %" if math.isfinite(value) else "diverged"
 
@@ -218,7 +223,7 @@ def _row(race: Standings, result: Result, number: int, i: int) -> str:
         _name_cell(result.name, number),
         _error_cell(race, result),
         _cell(*size),
-        _cell(f"{result.microseconds:.6g}", f"{result.microseconds:,.1f}"),
+        _cell(f"{result.microseconds:.6g}", show_time(result.microseconds)),
         _cell(f"{relative:.6g}", f"{relative:.1f}"),
     ]
     return f'<tr data-line="{i}">{"".join(cells)}</tr>'
@@ -232,7 +237,7 @@ def _name_cell(name: str, number: int) -> str:
 def _error_cell(race: Standings, result: Result, *, deviation: bool = True) -> str:
     show = show_error(race.stream.task)
     text = show(result.error)
-    if result.error == race.results[0].error:
+    if race.is_best(result):
         text = f"<strong>{text}</strong>"
     if deviation and result.deviation is not None:
         text += f" <small>± {show(result.deviation)}</small>"
@@ -271,4 +276,4 @@ def _pair(name: str, value: str) -> str:
 
 def _footer(command: str) -> str:
     made = f"Made by <code>{html.escape(command)}</code>. " if command else ""
-    return f"<p>{made}Times are of learning and predicting alone, one learner at a time.</p>"
+    return f"<p>{made}Times are of learning and predicting alone, one learner after the other.</p>"

@@ -130,6 +130,11 @@ Row<T> Basis<T>::row(std::size_t i, Workspace<T>& work) const {
 template <class T>
 void Basis<T>::sums(const Compare& compare, Row<T> x, Workspace<T>& work, T* out) const {
     if (n_ == 0) return;
+    if (!sparse_ && x.index && 2 * x.count >= columns_) {  // hardly sparse: differences do not cancel as rests do
+        work.filled.assign(columns_, 0);
+        for (std::size_t e = 0; e < x.count; ++e) work.filled[x.index[e]] = x.values[e];
+        x = {work.filled.data(), nullptr, columns_};
+    }
     const Pair pair = static_cast<Pair>(compare.kind);
     if (!sparse_ && compare.kind != Compare::cauchy) {
         const std::size_t count = padded() / lanes<T>;
@@ -157,7 +162,7 @@ void Basis<T>::sums(const Compare& compare, Row<T> x, Workspace<T>& work, T* out
     double whole = 0;
     for (std::size_t e = 0; e < x.count; ++e) whole += compare(x.values[e], 0);
     if (x.index) {
-        work.scattered.resize(columns_);
+        work.scattered.resize(columns_);  // all zeros: every use cleans up
         for (std::size_t e = 0; e < x.count; ++e) work.scattered[x.index[e]] = x.values[e];
         spread = work.scattered.data();
     }

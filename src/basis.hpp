@@ -44,7 +44,8 @@ struct Compare {
 // Room for the intermediate results of one thread.
 template <class T>
 struct Workspace {
-    std::vector<T> scattered;  // a sparse example, spread out
+    std::vector<T> filled;     // a hardly sparse example with its zeros
+    std::vector<T> scattered;  // a sparse example among zeros, which are left as found
     std::vector<T> row;        // a stored row, gathered
 };
 

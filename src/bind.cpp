@@ -151,12 +151,12 @@ void bind_learner(nb::module_& m, const char* name) {
                 Store store;
                 for (auto [key, value] : state) {
                     Field field;
-                    const auto name = nb::cast<std::string>(key);
+                    const auto label = nb::cast<std::string>(key);
                     if (!from_array<double>(value, field) && !from_array<float>(value, field) &&
                         !from_array<std::int64_t>(value, field) && !from_array<std::uint64_t>(value, field)) {
-                        Store::refuse(name, "is not an array of a known type");
+                        Store::refuse(label, "is not an array of a known type");
                     }
-                    store.fields[name] = std::move(field);
+                    store.fields[label] = std::move(field);
                 }
                 self.load(store);
             },

@@ -19,14 +19,13 @@ class Expansion {
   public:
     using Column = typename Basis<T>::Column;
 
-    Expansion(KernelPointer kernel, std::size_t outputs, std::size_t columns, bool sparse, Average average,
-              bool score)
-        : outputs(outputs), kernel_(std::move(kernel)), average_(average), basis(columns, sparse),
-          dead(columns, sparse), coef(basis.declare("coef", outputs)), born(basis.declare("born", 1).values[0]),
-          diagonal(basis.declare("diagonal", 1, false).values[0]),
-          base(average == Average::none ? nullptr : &basis.declare("base", outputs)),
-          score(score ? &basis.declare("score", outputs) : nullptr), dead_coef_(dead.declare("coef", outputs)),
-          dead_born_(dead.declare("born", 1)) {
+    Expansion(KernelPointer kernel, std::size_t width, std::size_t columns, bool sparse, Average average,
+              bool keep_scores)
+        : outputs(width), basis(columns, sparse), dead(columns, sparse), coef(basis.declare("coef", width)),
+          born(basis.declare("born", 1).values[0]), diagonal(basis.declare("diagonal", 1, false).values[0]),
+          base(average == Average::none ? nullptr : &basis.declare("base", width)),
+          score(keep_scores ? &basis.declare("score", width) : nullptr), kernel_(std::move(kernel)), average_(average),
+          dead_coef_(dead.declare("coef", width)), dead_born_(dead.declare("born", 1)) {
         kernel_->prepare(basis);
         kernel_->prepare(dead);
     }
@@ -162,23 +161,19 @@ class Expansion {
     }
 
     const std::size_t outputs;
+    Basis<T> basis;
+    Basis<T> dead;  // Average::all: terms that once lived
+    Column& coef;   // without scale
+    std::vector<double>& born;
+    std::vector<double>& diagonal;  // k(x_i, x_i)
+    Column* base;                   // with averages: sum of the past coefficients less coef * cumulative
+    Column* score;                  // for budgets that ask for it: f(x_i) / scale
+    double scale = 1;
+    double cumulative = 0;  // sum of scale over the rounds
 
   private:
     KernelPointer kernel_;
     Average average_;
-
-  public:
-    Basis<T> basis;
-    Basis<T> dead;  // Average::all: terms that once lived
-    Column& coef;
-    std::vector<double>& born;
-    std::vector<double>& diagonal;  // k(x_i, x_i)
-    Column* base;
-    Column* score;  // f(x_i) / scale, for budgets that ask for it
-    double scale = 1;
-    double cumulative = 0;
-
-  private:
     Column& dead_coef_;
     Column& dead_born_;
 };

@@ -30,14 +30,17 @@ struct Simd {
                        std::size_t x_stride, std::size_t queries, std::size_t columns, T* out,
                        std::size_t out_stride);
 
-    // out[i] = rest[i] + sum_e (pair(values[e], z) - pair(0, z)), z being feature index[e] of row i, summed
-    // in double; rest[i] = sum_j pair(0, z_ij) is not read (may be null) for products. Distances are >= 0.
+    // out[i] = rest[i] + sum_e (pair(values[e], z) - pair(0, z)), z being feature index[e] of row i.
+    // rest[i] = sum_j pair(0, z_ij); not read for products, may be null. Distances are never negative, but as
+    // differences of large sums they are only good to about epsilon * (rest[i] + the same sum over x).
     void (*sparse)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* values,
                    const std::int32_t* index, std::size_t nonzeros, const double* rest, T* out);
 
-    // v = exp(factor * v) in place; 0 below the smallest normal number, infinity above the largest
+    // v = exp(factor * v) in place, to 1 ulp with fma and to epsilon in [0, 1] without. No result is
+    // subnormal: 0 comes below 1.5 times the smallest normal number, infinity above the largest, NaN stays.
     void (*exp)(T* v, std::size_t n, T factor);
 
+    // added up in an order that depends on n alone
     double (*dot)(const double* a, const T* b, std::size_t n);
 
     // y += a * x

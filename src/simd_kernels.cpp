@@ -52,19 +52,24 @@ INLINE void store(T* to, V v) {
     __builtin_memcpy(to, &v, sizeof v);
 }
 
-template <class V>
-INLINE V to_double(V v) {
-    return v;
-}
-INLINE Vector<double, 2> to_double(Vector<float, 2> v) {
-    return __builtin_convertvector(v, Vector<double, 2>);
-}
+template <size_t N, class T>
+INLINE Vector<double, N> load_doubles(const T* from) {
 #ifdef __AVX__
-// gcc 12 splits __builtin_convertvector in two here
-INLINE Vector<double, 4> to_double(Vector<float, 4> v) {
-    return (Vector<double, 4>)_mm256_cvtps_pd((__m128)v);
-}
+    // gcc 12 would convert two floats at a time
+    if constexpr (N == 4 && sizeof(T) == 4) return (Vector<double, 4>)_mm256_cvtps_pd(_mm_loadu_ps(from));
 #endif
+    return __builtin_convertvector(load<Vector<T, N>>(from), Vector<double, N>);
+}
+
+// a b + c, rounded once if the processor can: gcc contracts the expression, clang not always.
+template <class V>
+INLINE V multiply_add(V a, V b, V c) {
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && __has_builtin(__builtin_elementwise_fma)
+    return __builtin_elementwise_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
 
 template <class T>
 struct Number;
@@ -190,6 +195,7 @@ void dense_many(Pair pair, const T* tiles, size_t stride, size_t count, const T*
                                            out_stride);
 }
 
+// Sums in T: in double, which would save what cancels against rest, a row of floats takes 1.7 times as long.
 template <Pair pair, size_t G, class T>
 void sparse_block(const T* tiles, size_t stride, const T* values, const std::int32_t* index, size_t nonzeros,
                   const double* rest, double squares, T* out) {
@@ -252,8 +258,8 @@ struct Exponent {
         high = static_cast<T>(factor * log2_e);
         low = static_cast<T>(__builtin_fma(factor, log2_e, -high) + factor * log2_e_rest);
         const T zero = (1 - Number<T>::bias) / high, infinity = (Number<T>::bias + 2) / high;
-        least = high < 0 ? infinity : zero;
-        most = high < 0 ? zero : infinity;
+        least = zero < infinity ? zero : infinity;  // also for a factor of -0
+        most = zero < infinity ? infinity : zero;
     }
 };
 
@@ -263,17 +269,18 @@ INLINE void exp_block(T* v, Exponent<T> exponent) {
     using N = Number<T>;
     // Adding it rounds to an integer and leaves n - 1 + bias in the low bits.
     constexpr T rounder = T(3) * (typename N::Bits(1) << (N::fraction_bits - 1)) + (N::bias - 1);
-    const Wide<T> least = exponent.least - Wide<T>{}, most = exponent.most - Wide<T>{};
+    constexpr Wide<T> zero = {};  // x - zero is x in every lane
+    const Wide<T> high = exponent.high - zero, low = exponent.low - zero;
+    const Wide<T> least = exponent.least - zero, most = exponent.most - zero;
     Wide<T> f[vectors], y[vectors], half_power[vectors];
     UNROLL for (size_t i = 0; i < vectors; ++i) {
         auto x = load<Wide<T>>(v + i * width<T>);
         x = least > x ? least : x;  // this way round NaN stays
         x = most < x ? most : x;
-        const Wide<T> k = exponent.high * x;
-        const Wide<T> shifted = k + rounder;
-        f[i] = k - (shifted - rounder) + exponent.low * x;
+        const Wide<T> shifted = multiply_add(high, x, rounder - zero);
+        f[i] = multiply_add(low, x, multiply_add(high, x, rounder - shifted));
         half_power[i] = (Wide<T>)((WideBits<T>)shifted << N::fraction_bits);
-        y[i] = N::series[0] - Wide<T>{};
+        y[i] = N::series[0] - zero;
     }
     UNROLL for (size_t power = 1; power < sizeof N::series / sizeof(T); ++power) {
         UNROLL for (size_t i = 0; i < vectors; ++i) y[i] = y[i] * f[i] + N::series[power];
@@ -303,7 +310,7 @@ double dot(const double* a, const T* b, size_t n) {
     Sum sum[chains / step] = {};
     size_t i = 0;
     const auto add = [&](size_t k) INLINE_LAMBDA {
-        sum[k / step] += load<Sum>(a + i + k) * to_double(load<Vector<T, step>>(b + i + k));
+        sum[k / step] += load<Sum>(a + i + k) * load_doubles<step>(b + i + k);
     };
     for (; i + chains <= n; i += chains) {
         UNROLL for (size_t k = 0; k < chains; k += step) add(k);

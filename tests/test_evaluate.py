@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -311,6 +312,34 @@ def test_a_diverged_learner_comes_last_without_deviation() -> None:
     assert [result.name for result in standings.results] == ["bad", "lost"]
     assert standings.results[1].error == math.inf
     assert standings.results[1].deviation is None
+
+
+def test_equal_means_share_the_first_place() -> None:
+    def result(name: str, *mistakes: int) -> evaluate.Result:
+        one, some = np.array([569]), np.array([0.1])
+        traces = [Trace("classification", one, np.array([float(m)]), None, some) for m in mistakes]
+        return evaluate.Result(name, {}, tuple(traces))
+
+    even, uneven, worse = result("even", 27, 27), result("uneven", 25, 29), result("worse", 27, 28)
+    standings = evaluate.Standings(toy(), (even, uneven, worse), 569)
+    assert [standings.is_best(result) for result in standings.results] == [True, True, False]
+
+
+class SlowToCall(ScriptedClassifier):
+    """Every call costs two milliseconds, whatever it holds."""
+
+    def learn(self, X: Any, y: Any, classes: Any = None) -> np.ndarray:
+        time.sleep(0.002)
+        return super().learn(X, y, classes)
+
+
+def test_the_time_of_a_race_is_that_of_one_call() -> None:
+    stream = toy()
+    traced = prequential(SlowToCall(np.zeros(40)), stream.X, stream.y, checkpoints=20)
+    (result,) = evaluate.race({"slow": SlowToCall(np.zeros(40))}, stream, checkpoints=20).results
+    assert traced.seconds[-1] > 0.04
+    assert 0.002 < result.traces[0].seconds[-1] < traced.seconds[-1] / 2
+    assert (np.diff(result.traces[0].seconds) > 0).all()
 
 
 def test_an_ordered_stream_is_run_once_in_its_own_order() -> None:

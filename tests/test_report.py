@@ -111,8 +111,8 @@ def test_the_page_holds_everything(race: Standings) -> None:
     assert "eta=0.5, kernel=Gaussian(gamma=1)" in text
     assert "Made by onkel race toy.csv." in text
     assert table_rows(page) == [
-        ["Fast", "15.0 % ± 7.1 %", "4", "100.0", "1.0"],
-        ["Slow", "25.0 %", "7", "500.0", "5.0"],
+        ["Fast", "15.0 % ± 7.1 %", "4", "100", "1.0"],
+        ["Slow", "25.0 %", "7", "500", "5.0"],
     ]
 
 

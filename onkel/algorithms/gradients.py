@@ -97,7 +97,7 @@ class OGDRegressor(Regressor):
     kivinen2004online: Kivinen, Smola, Williamson, IEEE TSP 52, 2004. doi:10.1109/TSP.2004.830991
     """
 
-    eta: float = 0.1
+    eta: float = 0.2
     schedule: str = "constant"
     loss: Loss | str = "squared"
     epsilon: float = 0.1
@@ -179,7 +179,7 @@ class NORMARegressor(Regressor):
     kivinen2004online: Kivinen, Smola, Williamson, IEEE TSP 52, 2004. doi:10.1109/TSP.2004.830991
     """
 
-    eta: float = 0.1
+    eta: float = 0.2
     lam: float = 0.01
     epsilon: float = 0.1
     nu: float | None = None
@@ -304,7 +304,7 @@ class KLMSRegressor(Regressor):
     liu2008kernel: Liu, Pokharel, Principe, IEEE TSP 56, 2008. doi:10.1109/TSP.2007.907881
     """
 
-    eta: float = 0.1
+    eta: float = 0.2
     paper: ClassVar[str] = LIU
     aliases: ClassVar[tuple[str, ...]] = ("KLMS",)
     cost: ClassVar[str] = "n d"
@@ -400,7 +400,7 @@ class BOGDRegressor(Regressor):
     """
 
     budget: int = 100
-    eta: float = 0.1
+    eta: float = 0.2
     lam: float = 0.001
     removal: str = "fifo"
     unbiased: bool = False
@@ -410,6 +410,7 @@ class BOGDRegressor(Regressor):
     paper: ClassVar[str] = ZHAO
     aliases: ClassVar[tuple[str, ...]] = ("BOGD", "bogd_lu")
     cost: ClassVar[str] = "B d"
+    forgets: ClassVar[bool] = True
 
     def parts(self, kernel: Kernel) -> Parts:
         kind = self._choice("removal", uniform=RemoveRandom, fifo=RemoveOldest)
@@ -474,7 +475,7 @@ class BOGDPlusPlusRegressor(Regressor):
     """
 
     budget: int = 100
-    eta: float = 0.1
+    eta: float = 0.2
     lam: float = 0.001
     cap: float | None = 10.0
     loss: Loss | str = "squared"
@@ -482,6 +483,7 @@ class BOGDPlusPlusRegressor(Regressor):
     paper: ClassVar[str] = ZHAO
     aliases: ClassVar[tuple[str, ...]] = ("BOGD++",)
     cost: ClassVar[str] = "B d"
+    forgets: ClassVar[bool] = True
 
     def parts(self, kernel: Kernel) -> Parts:
         budget = RemoveWeighted(self.budget, _cap(self.eta, self.cap))

@@ -49,7 +49,7 @@ class _PerceptronClassifier(Classifier):
 class _PerceptronRegressor(Regressor):
     """Outside the tube |y - f(x)| <= epsilon add eta sgn(y - f(x)) k(x, .), by the rule of a budget."""
 
-    eta: float = 0.1
+    eta: float = 0.2
     epsilon: float = 0.1
 
     def budget_part(self) -> Budget:
@@ -229,6 +229,7 @@ class RBPRegressor(_PerceptronRegressor):
     paper: ClassVar[str] = CAVALLANTI
     aliases: ClassVar[tuple[str, ...]] = ("RBP",)
     cost: ClassVar[str] = "B d"
+    forgets: ClassVar[bool] = True
 
     def budget_part(self) -> Budget:
         return RemoveRandom(self.budget)
@@ -289,6 +290,7 @@ class ForgetronRegressor(_PerceptronRegressor):
     paper: ClassVar[str] = DEKEL
     aliases: ClassVar[tuple[str, ...]] = ("Forgetron",)
     cost: ClassVar[str] = "B d, twice on an update"
+    forgets: ClassVar[bool] = True
 
     def budget_part(self) -> Budget:
         return Forget(self.budget, variant=self.variant, absolute=True, legacy_root=self.legacy_root)
@@ -340,6 +342,7 @@ class StoptronRegressor(_PerceptronRegressor):
     paper: ClassVar[str] = ORABONA
     aliases: ClassVar[tuple[str, ...]] = ("Stoptron",)
     cost: ClassVar[str] = "B d"
+    forgets: ClassVar[bool] = True
 
     def budget_part(self) -> Budget:
         return Stop(self.budget)

@@ -6,12 +6,13 @@ from boxes.common import curvature, direction, history, margin, norm
 
 
 def ogd(K, y, *, outputs=1, eta, loss="hinge"):
-    """1.2: add -eta l', the loss taken on the margin."""
+    """1.2: add -eta l', the loss taken on the margin; eta may be one number per round."""
     F = history(len(y), outputs)
+    steps = np.broadcast_to(eta, len(y))
     for t in range(len(y)):
         f = F[t].copy()
         s = K[t] @ f
-        f[t] = eta * descent(margin(s, y[t]), loss) * direction(s, y[t])
+        f[t] = steps[t] * descent(margin(s, y[t]), loss) * direction(s, y[t])
         F[t + 1] = f
     return F
 
@@ -29,17 +30,21 @@ def descent(q, loss):
 
 
 def ogd_regression(K, y, *, eta, epsilon=0.0, loss="squared", delta=1.0, q=0.5):
-    """1.2, regression: add -eta l'; E12: "squared" is the half-square, stepped on outside the tube only."""
+    """1.2, regression: add -eta l'; E12: "squared" is the half-square, stepped on outside the tube only.
+
+    eta may be one number per round.
+    """
     F = history(len(y))
+    steps = np.broadcast_to(eta, len(y))
     for t in range(len(y)):
         f = F[t].copy()
         r = y[t] - (K[t] @ f)[0]
-        f[t] = eta * residual_descent(r, loss, epsilon, delta, q)
+        f[t] = steps[t] * residual_descent(r, loss, epsilon, delta, q)
         F[t + 1] = f
     return F
 
 
-def residual_descent(r, loss, epsilon, delta, q):
+def residual_descent(r, loss, epsilon, delta=1.0, q=0.5):
     """Minus the derivative of a regression loss in the score, at residual r."""
     if loss == "squared":
         return r if abs(r) > epsilon else 0.0
@@ -55,10 +60,10 @@ def residual_descent(r, loss, epsilon, delta, q):
     return q if r > 0 else q - 1
 
 
-def norma(K, y, *, outputs=1, eta, lam, rho=1.0, nu=None, truncation=None):
+def norma(K, y, *, outputs=1, eta, lam, rho=1.0, nu=None, truncation=None, loss="hinge"):
     """1.3: shrink, then add eta y if the margin before the shrink is at most rho, which nu moves.
 
-    eta may be one number or one number per round.
+    Other losses than the hinge have neither rho nor nu. eta may be one number or one number per round.
     """
     F = history(len(y), outputs)
     steps = np.broadcast_to(eta, len(y))
@@ -67,7 +72,9 @@ def norma(K, y, *, outputs=1, eta, lam, rho=1.0, nu=None, truncation=None):
         s = K[t] @ f
         f *= 1 - steps[t] * lam
         margin_error = margin(s, y[t]) <= rho
-        if margin_error:
+        if loss != "hinge":
+            f[t] = steps[t] * descent(margin(s, y[t]), loss) * direction(s, y[t])
+        elif margin_error:
             f[t] = steps[t] * direction(s, y[t])
         if nu is not None:
             rho += -steps[t] * (1 - nu) if margin_error else steps[t] * nu
@@ -76,10 +83,12 @@ def norma(K, y, *, outputs=1, eta, lam, rho=1.0, nu=None, truncation=None):
     return F
 
 
-def norma_regression(K, y, *, eta, lam, epsilon=0.1, nu=None, truncation=None, loss="epsilon_insensitive"):
+def norma_regression(
+    K, y, *, eta, lam, epsilon=0.1, nu=None, truncation=None, loss="epsilon_insensitive", clamp=False
+):
     """1.3, regression: shrink, then add eta sgn(r) outside the tube or, for "squared", eta r.
 
-    nu moves the width of the tube, which may become negative, as published.
+    nu moves the width of the tube, which may become negative, as published, but for clamp.
     """
     F = history(len(y))
     for t in range(len(y)):
@@ -94,6 +103,7 @@ def norma_regression(K, y, *, eta, lam, epsilon=0.1, nu=None, truncation=None, l
                 f[t] = eta * np.sign(r)
             if nu is not None:
                 epsilon += eta * (1 - nu) if outside else -eta * nu
+                epsilon = max(epsilon, 0.0) if clamp else epsilon
         forget(f, t, truncation)
         F[t + 1] = f
     return F
@@ -174,20 +184,34 @@ def ilk(K, y, *, outputs=1, eta, lam):
     return F
 
 
-def bogd(K, y, *, outputs=1, budget, eta, lam, removal="uniform", unbiased=True, cap=None, choose=None):
-    """3.1 on the hinge loss, a step below margin 1 (E13); what was run is fifo, biased, uncapped (E14)."""
+def bogd(
+    K,
+    y,
+    *,
+    outputs=1,
+    budget,
+    eta,
+    lam,
+    removal="uniform",
+    unbiased=True,
+    cap=None,
+    loss="hinge",
+    choose=None,
+):
+    """3.1; the hinge steps below margin 1 (E13); what was run is fifo, biased, uncapped (E14)."""
     F = history(len(y), outputs)
     S = []
     for t in range(len(y)):
         f = F[t].copy()
         s = K[t] @ f
         f *= 1 - eta * lam
-        if margin(s, y[t]) < 1:
+        step = descent(margin(s, y[t]), loss)
+        if step > 0:
             full = len(S) == budget
             if full:
                 f[S.pop(0 if removal == "fifo" else choose(list(S), None))] = 0
                 f *= budget / (budget - 1) if unbiased else 1
-            f[t] = eta * direction(s, y[t])
+            f[t] = eta * step * direction(s, y[t])
             S.append(t)
             if full:
                 f = capped(f, eta, cap)
@@ -196,7 +220,18 @@ def bogd(K, y, *, outputs=1, budget, eta, lam, removal="uniform", unbiased=True,
 
 
 def bogd_regression(
-    K, y, *, budget, eta, lam, epsilon, removal="fifo", unbiased=False, cap=None, choose=None
+    K,
+    y,
+    *,
+    budget,
+    eta,
+    lam,
+    epsilon,
+    removal="fifo",
+    unbiased=False,
+    cap=None,
+    loss="squared",
+    choose=None,
 ):
     """3.1, regression: the step eta r outside the tube, else the shrink only; by default as run (E14)."""
     F = history(len(y))
@@ -205,12 +240,13 @@ def bogd_regression(
         f = F[t].copy()
         r = y[t] - (K[t] @ f)[0]
         f *= 1 - eta * lam
-        if abs(r) > epsilon:
+        step = residual_descent(r, loss, epsilon)
+        if step != 0:
             full = len(S) == budget
             if full:
                 f[S.pop(0 if removal == "fifo" else choose(list(S), None))] = 0
                 f *= budget / (budget - 1) if unbiased else 1
-            f[t] = eta * r
+            f[t] = eta * step
             S.append(t)
             if full:
                 f = capped(f, eta, cap)
@@ -223,7 +259,7 @@ def capped(f, eta, cap):
     return f if cap is None else f * min(1.0, eta * cap / np.abs(f).max())
 
 
-def bogd_plus_plus(K, y, *, outputs=1, budget, eta, lam, cap=None, choose=None):
+def bogd_plus_plus(K, y, *, outputs=1, budget, eta, lam, cap=None, loss="hinge", choose=None):
     """3.2: as 3.1, removing a support vector with probability 1 - q_i and dividing survivors by q_i."""
     F = history(len(y), outputs)
     S = []
@@ -231,14 +267,39 @@ def bogd_plus_plus(K, y, *, outputs=1, budget, eta, lam, cap=None, choose=None):
         f = F[t].copy()
         s = K[t] @ f
         f *= 1 - eta * lam
-        if margin(s, y[t]) < 1:
+        step = descent(margin(s, y[t]), loss)
+        if step > 0:
             full = len(S) == budget
             if full:
                 q = keep_probabilities([np.linalg.norm(F[t, i]) * np.sqrt(K[i, i]) for i in S])
                 position = choose(list(S), 1 - q)
                 f[S.pop(position)] = 0
                 f[S] /= np.delete(q, position)[:, None]
-            f[t] = eta * direction(s, y[t])
+            f[t] = eta * step * direction(s, y[t])
+            S.append(t)
+            if full:
+                f = capped(f, eta, cap)
+        F[t + 1] = f
+    return F
+
+
+def bogd_plus_plus_regression(K, y, *, budget, eta, lam, epsilon, cap=None, loss="squared", choose=None):
+    """3.2 on the step of 3.1, regression."""
+    F = history(len(y))
+    S = []
+    for t in range(len(y)):
+        f = F[t].copy()
+        r = y[t] - (K[t] @ f)[0]
+        f *= 1 - eta * lam
+        step = residual_descent(r, loss, epsilon)
+        if step != 0:
+            full = len(S) == budget
+            if full:
+                q = keep_probabilities([abs(F[t, i, 0]) * np.sqrt(K[i, i]) for i in S])
+                position = choose(list(S), 1 - q)
+                f[S.pop(position)] = 0
+                f[S] /= np.delete(q, position)[:, None]
+            f[t] = eta * step
             S.append(t)
             if full:
                 f = capped(f, eta, cap)

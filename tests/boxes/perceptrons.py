@@ -155,13 +155,11 @@ def rbp_regression(K, y, *, budget, eta, epsilon, choose=None):
 def forgetron(K, y, *, outputs=1, budget, variant="self-tuned", legacy_root=False):
     """2.5: on a mistake insert, shrink everything by phi, remove the oldest if there is one too many.
 
-    "self-tuned" shrinks only before a removal, "basic" (one output) on every mistake.
+    "self-tuned" shrinks only before a removal, "basic" on every mistake.
     """
-    assert variant == "self-tuned" or outputs == 1
     F = history(len(y), outputs)
     S = []
     M, Q = 0, 0.0
-    U = np.sqrt((budget + 1) / np.log(budget + 1)) / 4
     for t in range(len(y)):
         f = F[t].copy()
         s = K[t] @ f
@@ -170,7 +168,7 @@ def forgetron(K, y, *, outputs=1, budget, variant="self-tuned", legacy_root=Fals
             f[t] = direction(s, y[t])
             S.append(t)
             if variant == "basic":
-                f *= min((budget + 1) ** (-1 / (2 * (budget + 1))), U / norm(K, f))
+                f *= basic_shrink(budget, norm(K, f))
             elif len(S) > budget:
                 r = S[0]
                 if outputs == 1:
@@ -186,8 +184,8 @@ def forgetron(K, y, *, outputs=1, budget, variant="self-tuned", legacy_root=Fals
     return F
 
 
-def forgetron_regression(K, y, *, budget, eta, epsilon, legacy_root=False):
-    """2.5, self-tuned, as run on regression: step eta sgn(r), sigma = abs(a_r), mu = abs(f'(x_r))."""
+def forgetron_regression(K, y, *, budget, eta, epsilon, variant="self-tuned", legacy_root=False):
+    """2.5, as run on regression: step eta sgn(r), sigma = abs(a_r), mu = abs(f'(x_r))."""
     F = history(len(y))
     S = []
     M, Q = 0, 0.0
@@ -198,15 +196,24 @@ def forgetron_regression(K, y, *, budget, eta, epsilon, legacy_root=False):
             M += 1
             f[t] = eta * np.sign(residual)
             S.append(t)
-            if len(S) > budget:
+            if variant == "basic":
+                f *= basic_shrink(budget, norm(K, f))
+            elif len(S) > budget:
                 r = S[0]
                 sigma, mu = abs(f[r, 0]), abs((K[r] @ f)[0])
                 phi = largest_shrink(sigma, mu, Q, M, legacy_root)
                 f *= phi
                 Q += psi(sigma * phi, phi * mu)
+            if len(S) > budget:
                 f[S.pop(0)] = 0
         F[t + 1] = f
     return F
+
+
+def basic_shrink(budget, length):
+    """2.5: phi of the basic rule, for a function of that norm."""
+    U = np.sqrt((budget + 1) / np.log(budget + 1)) / 4
+    return min((budget + 1) ** (-1 / (2 * (budget + 1))), U / length)
 
 
 def psi(sigma, mu):

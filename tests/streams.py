@@ -1,0 +1,203 @@
+"""Generated streams, and every estimator of the library with the settings worth testing.
+
+The inputs are in generic position: no two rows, margins or kernel values are equal, so that no test depends
+on how a tie is broken. `form` is "dense", "float32", "sparse" (CSR, half of it zeros) or "wide" (CSR with
+more columns than the library stores densely).
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+import onkel
+from onkel.estimator import Classifier, Detector, Regressor
+from onkel.kernels import Gaussian, Polynomial
+from onkel.losses import Huber, Quantile
+
+ROUNDS = 320
+COLUMNS = 4
+CLASSES = 4
+BUDGET = 15
+FORMS = ["dense", "float32", "sparse", "wide"]
+ENGINES = ["python", "native"] if onkel.native.available() else ["python"]
+KERNELS = {
+    "gaussian": Gaussian(1.0),
+    "uneven": Gaussian(1.0) + 0.05 * Polynomial(2),
+}  # k(x, x) is 1, or 1 to 4
+
+
+def inputs(rounds=ROUNDS, seed=0, form="dense"):
+    """Rows; those of the sparse forms hold zeros."""
+    generator = np.random.default_rng(seed)
+    X = 0.7 * generator.normal(size=(rounds, COLUMNS))
+    if form == "dense":
+        return X
+    if form == "float32":
+        return X.astype(np.float32)
+    X[generator.random(X.shape) < 0.5] = 0
+    X[:, 0] += 0.1  # no row is all zeros, no two rows are equal
+    if form == "sparse":
+        return sp.csr_array(X)
+    assert form == "wide"
+    rest = generator.normal(size=(rounds, 1500)) * (generator.random((rounds, 1500)) < 0.004)
+    return sp.csr_array(np.hstack([X, 0.3 * rest]))
+
+
+def signal(X, seed):
+    """A noisy function of the rows."""
+    x = (X.toarray() if sp.issparse(X) else X)[:, :3].astype(np.float64)
+    noise = np.random.default_rng([seed, 1]).normal(size=len(x))
+    return np.sin(3 * x[:, 0]) + x[:, 1] * x[:, 2] + 0.5 * x[:, 1] + 0.3 * noise
+
+
+def binary(rounds=ROUNDS, seed=0, form="dense"):
+    """Labels -1 and +1."""
+    X = inputs(rounds, seed, form)
+    return X, np.where(signal(X, seed) > 0, 1, -1)
+
+
+def multiclass(rounds=ROUNDS, seed=0, form="dense"):
+    """Labels 0, 1, 2, 3."""
+    X = inputs(rounds, seed, form)
+    return X, np.digitize(signal(X, seed), [-0.6, 0.0, 0.6])
+
+
+def regression(rounds=ROUNDS, seed=0, form="dense"):
+    """Real targets of size one."""
+    X = inputs(rounds, seed, form)
+    return X, signal(X, seed)
+
+
+def stream_for(estimator, rounds=ROUNDS, seed=0, form="dense", several=False):
+    """(X, y) for an estimator, class or object; y is None for detectors, has four classes with `several`."""
+    kind = estimator if isinstance(estimator, type) else type(estimator)
+    if issubclass(kind, Detector):
+        return inputs(rounds, seed, form), None
+    if issubclass(kind, Regressor):
+        return regression(rounds, seed, form)
+    assert issubclass(kind, Classifier)
+    return (multiclass if several else binary)(rounds, seed, form)
+
+
+def learn(model, X, y=None, **options):
+    """model.learn, for detectors (y is None) too; classifiers are told all classes."""
+    if isinstance(model, Classifier):
+        options.setdefault("classes", [-1, 1] if min(y) < 0 else list(range(CLASSES)))
+    return model.learn(X) if y is None else model.learn(X, y, **options)
+
+
+def scores_of(model, X, **options):
+    """f(x) for the rows of X: decision_function, predict or score_samples, by kind of estimator."""
+    if isinstance(model, Detector):
+        return model.score_samples(X, **options)
+    return (model.predict if isinstance(model, Regressor) else model.decision_function)(X, **options)
+
+
+ESTIMATORS = onkel.algorithms.estimators()
+
+_BUDGET = {"budget": BUDGET}
+_STEP = {"eta": 0.3, "epsilon": 0.2}
+_LOSSES = [{"eta": 0.1, "loss": loss} for loss in ("hinge", "squared_hinge", "logistic", "exponential")]
+_RESIDUAL_LOSSES = [
+    {"eta": 0.3, "loss": loss} for loss in ("squared", "absolute", "epsilon_insensitive", "huber", "quantile")
+]
+_SCHEDULES = [{"eta": 0.8, "schedule": schedule} for schedule in ("1/t", "1/sqrt(t)")]
+_PA = [{"variant": "hard"}, {"variant": "I", "C": 0.4}, {"variant": "II", "C": 0.4}]
+_BOGD = {"budget": BUDGET, "eta": 0.3, "lam": 0.01}
+
+# Estimator -> settings that together use every option it has.
+SETTINGS = {
+    "BOGDClassifier": [
+        _BOGD,
+        {**_BOGD, "cap": 1.5},
+        {**_BOGD, "unbiased": False},
+        {**_BOGD, "removal": "fifo"},
+        {**_BOGD, "removal": "fifo", "unbiased": False},
+        {**_BOGD, "loss": "logistic"},
+    ],
+    "BOGDPlusPlusClassifier": [_BOGD, {**_BOGD, "cap": 1.5}, {**_BOGD, "loss": "logistic"}],
+    "BOGDPlusPlusRegressor": [
+        {**_BOGD, "cap": 1.0},
+        {**_BOGD, "cap": None, "epsilon": 0.3, "loss": "epsilon_insensitive"},
+    ],
+    "BOGDRegressor": [
+        _BOGD,
+        {**_BOGD, "epsilon": 0.3, "lam": 0.1},
+        {**_BOGD, "removal": "uniform", "unbiased": True, "cap": 1.0},
+        {**_BOGD, "loss": "absolute"},
+    ],
+    "BSGDClassifier": [{**_BUDGET, "lam": 0.05, "removal": r} for r in ("smallest", "random", "oldest")],
+    "BudgetPerceptronClassifier": [
+        _BUDGET,
+        {**_BUDGET, "beta": 0.3},
+        {**_BUDGET, "variant": "distil"},
+        {**_BUDGET, "variant": "distil", "beta": 0.3},
+    ],
+    "ForgetronClassifier": [_BUDGET, {**_BUDGET, "legacy_root": True}, {**_BUDGET, "variant": "basic"}],
+    "ForgetronRegressor": [
+        {**_BUDGET, "eta": 0.8, "epsilon": 0.2},
+        {**_BUDGET, "eta": 0.8, "epsilon": 0.2, "legacy_root": True},
+        {**_BUDGET, **_STEP, "variant": "basic"},
+    ],
+    "ILKClassifier": [{"eta": 0.3, "lam": 0.1}, {"eta": 2.0, "lam": 0.0}],
+    "KLMSRegressor": [{"eta": 0.15}],
+    "KLRSGDClassifier": [{"eta": 0.5}, {"eta": 0.5, "R": 2.0}],
+    "KernelPerceptronClassifier": [{}, {"strict_sign_update": True}],
+    "KernelPerceptronRegressor": [_STEP],
+    "NORMAClassifier": [
+        {"eta": 0.3, "lam": 0.1},
+        {"eta": 0.3, "lam": 0.1, "rho": 0.5, "nu": 0.4},
+        {"eta": 0.3, "lam": 0.1, "rho": 0.5, "truncation": 20},
+        {"eta": 0.3, "lam": 0.1, "nu": 0.4, "truncation": 20},
+        {"eta": 0.3, "lam": 0.1, "loss": "logistic"},
+    ],
+    "NORMADetector": [
+        {"eta": 0.3, "lam": 0.1, "nu": 0.4},
+        {"eta": 0.3, "lam": 0.1, "nu": 0.4, "truncation": 20},
+    ],
+    "NORMARegressor": [
+        {"eta": 0.15, "lam": 0.1},
+        {"eta": 0.15, "lam": 0.1, "epsilon": 0.3, "nu": 0.4},
+        {"eta": 0.15, "lam": 0.1, "epsilon": 0.3, "nu": 0.9, "clamp": True},
+        {"eta": 0.15, "lam": 0.1, "truncation": 20},
+        {"eta": 0.15, "lam": 0.1, "nu": 0.4, "truncation": 20},
+        {"eta": 0.15, "lam": 0.1, "loss": "squared"},
+    ],
+    "OGDClassifier": [*_LOSSES, *_SCHEDULES],
+    "OGDRegressor": [
+        *_RESIDUAL_LOSSES,
+        {"eta": 0.3, "loss": Huber(0.3)},
+        {"eta": 0.3, "loss": Quantile(0.7)},
+        {"eta": 0.3, "epsilon": 0.4},
+        *_SCHEDULES,
+    ],
+    "PAClassifier": _PA,
+    "PARegressor": [*_PA, {"variant": "I", "C": 0.4, "epsilon": 0.3}],
+    "PegasosClassifier": [{"lam": 0.05}, {"lam": 0.05, "project": True}],
+    "RBPClassifier": [_BUDGET, {**_BUDGET, "strict_sign_update": True}],
+    "RBPRegressor": [{**_BUDGET, **_STEP}],
+    "StoptronClassifier": [_BUDGET, {**_BUDGET, "strict_sign_update": True}],
+    "StoptronRegressor": [{**_BUDGET, **_STEP}],
+    "TighterPerceptronClassifier": [
+        _BUDGET,
+        {**_BUDGET, "beta": 0.3},
+        {**_BUDGET, "recent": 0},
+        {**_BUDGET, "recent": 40},
+    ],
+}
+
+
+def settings(name):
+    """The settings of an estimator; of one not listed, its defaults on a small budget."""
+    if name in SETTINGS:
+        return SETTINGS[name]
+    small = {"budget": BUDGET} if "budget" in ESTIMATORS[name]().get_params(deep=False) else {}
+    return [small]
+
+
+def build(name, **params):
+    """An estimator by name; without settings the first of its list, else exactly those given."""
+    return ESTIMATORS[name](**(params or settings(name)[0]))
+
+
+CASES = [(name, params) for name in ESTIMATORS for params in settings(name)]
+CASE_IDS = [f"{name}-{'-'.join(f'{k}={v}' for k, v in params.items())}" for name, params in CASES]
