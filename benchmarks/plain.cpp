@@ -55,8 +55,7 @@ private:
 template <class T>
 class Sparse {
 public:
-    Sparse(const T* values, const std::int32_t* indices, const std::int64_t* starts, std::size_t n,
-           std::size_t columns)
+    Sparse(const T* values, const std::int32_t* indices, const std::int64_t* starts, std::size_t n, std::size_t columns)
         : values_(values), indices_(indices), starts_(starts), x_(columns) {
         for (std::size_t i = 0; i < n; ++i) width_ = std::max(width_, starts[i + 1] - starts[i]);
     }
@@ -120,8 +119,7 @@ private:
 // f <- f + eta y k(x, .) where y f(x) < 1; a term drawn at random leaves a full f. A budget of 0 has no
 // limit.
 template <class T, class Terms>
-Counts descend(Terms terms, std::size_t n, const double* y, T eta, T gamma, std::size_t budget,
-               std::uint64_t seed) {
+Counts descend(Terms terms, std::size_t n, const double* y, T eta, T gamma, std::size_t budget, std::uint64_t seed) {
     Counts counts;
     std::vector<T> coef;
     onkel::Random random(seed, "removal");
@@ -148,8 +146,7 @@ Counts descend(Terms terms, std::size_t n, const double* y, T eta, T gamma, std:
 
 template <class T>
 Counts descend(const void* X, const std::int32_t* indices, const std::int64_t* starts, std::size_t n,
-               std::size_t columns, const double* y, double eta, double gamma, std::size_t budget,
-               std::uint64_t seed) {
+               std::size_t columns, const double* y, double eta, double gamma, std::size_t budget, std::uint64_t seed) {
     const T* values = static_cast<const T*>(X);
     const T step = static_cast<T>(eta);
     const T width = static_cast<T>(gamma);
@@ -160,9 +157,9 @@ Counts descend(const void* X, const std::int32_t* indices, const std::int64_t* s
 }  // namespace
 
 // `values`, `indices` and `starts` are a CSR matrix; without `indices`, `values` is a row-major array.
-extern "C" void plain_ogd(int single, const void* values, const std::int32_t* indices,
-                          const std::int64_t* starts, std::size_t n, std::size_t columns, const double* y,
-                          double eta, double gamma, std::size_t budget, std::uint64_t seed, Counts* out) {
-    *out = (single ? descend<float> : descend<double>)(values, indices, starts, n, columns, y, eta, gamma,
-                                                       budget, seed);
+extern "C" void plain_ogd(int single, const void* values, const std::int32_t* indices, const std::int64_t* starts,
+                          std::size_t n, std::size_t columns, const double* y, double eta, double gamma,
+                          std::size_t budget, std::uint64_t seed, Counts* out) {
+    *out =
+        (single ? descend<float> : descend<double>)(values, indices, starts, n, columns, y, eta, gamma, budget, seed);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,20 +23,18 @@ class Counts(ctypes.Structure):
     steps: int
     terms: int
     evaluations: int
-    _fields_ = [(name, ctypes.c_int64) for name in ("mistakes", "steps", "terms", "evaluations")]  # noqa: RUF012
+    _fields_ = [(name, ctypes.c_int64) for name in ("mistakes", "steps", "terms", "evaluations")]
 
 
 class Plain:
-    """Online gradient descent, hinge loss and Gaussian kernel, by plain.cpp compiled with `flags` into `folder`."""
+    """Online gradient descent with the hinge loss and a Gaussian kernel: plain.cpp, compiled with `flags`."""
 
     def __init__(self, folder: Path, flags: str) -> None:
-        compiler = (
-            os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
-        )
-        if compiler is None:
-            raise SystemExit("the plain twin needs a C++ compiler: install one, or name it in $CXX")
+        compiler = shlex.split(os.environ.get("CXX", "c++"))
+        if shutil.which(compiler[0]) is None:
+            raise SystemExit(f"the plain twin needs a C++ compiler, and {compiler[0]!r} is not there: set $CXX")
         library = folder / f"plain{flags.replace(' ', '')}.so"
-        command = [compiler, "-std=c++20", *flags.split(), "-shared", "-fPIC", f"-I{HERE.parent / 'src'}"]
+        command = [*compiler, "-std=c++20", *flags.split(), "-shared", "-fPIC", f"-I{HERE.parent / 'src'}"]
         try:
             subprocess.run([*command, "-o", str(library), str(HERE / "plain.cpp")], check=True)
         except (OSError, subprocess.CalledProcessError) as error:
@@ -47,11 +46,8 @@ class Plain:
         """Learn from the rows of X in turn; a budget of 0 has no limit."""
         arrays = (X, None, None)
         if sp.issparse(X):
-            arrays = (
-                X.data,
-                np.ascontiguousarray(X.indices, np.int32),
-                np.ascontiguousarray(X.indptr, np.int64),
-            )
+            index, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+            arrays = (X.data, index, starts)
         assert arrays[0].flags.c_contiguous and arrays[0].dtype in (np.float32, np.float64)
         targets = np.ascontiguousarray(y, np.float64)
         counts = Counts()

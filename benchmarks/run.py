@@ -1,24 +1,25 @@
-"""Measure onkel: against its plain C++ twin, scikit-learn and river, and against its own promises.
+"""Measure onkel against its plain C++ twin, scikit-learn and river, and against its own promises.
 
-Everything runs on one core, one thread. Times are CPU seconds of this process: the least of several
-repetitions, taken in turn with those of the competitors, so that a busy machine disturbs all alike.
+Everything runs on one core and in one thread. Times are CPU seconds of this process, the least of several
+repetitions taken in turn with those of the competitors: a busy machine disturbs all alike.
 """
 
 from __future__ import annotations
 
 import argparse
-import copy
 import gc
 import json
 import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import neighbours
 import numpy as np
 import scipy.sparse as sp
 import streams
@@ -32,6 +33,8 @@ from onkel import native
 from onkel.kernels import Gaussian
 
 FLAGS = ("-O3", "-O3 -march=native")  # of the plain twin: neither is the faster one everywhere
+TYPES = (np.float64, np.float32)
+Runs = dict[str, Callable[[], Any]]
 
 
 @dataclass
@@ -39,31 +42,33 @@ class Bench:
     """The settings of a run."""
 
     quick: bool
-    plain: dict[str, Plain]
+    folder: Path
 
-    def size(self, n: int) -> int:
-        """n examples, or fewer of them in a quick run."""
-        return n // 5 if self.quick else n
+    @cached_property
+    def plain(self) -> dict[str, Plain]:
+        """The plain twin as different flags make it."""
+        return {flags: Plain(self.folder, flags) for flags in FLAGS}
 
     @property
     def repeats(self) -> int:
         """How often a thing is measured."""
         return 3 if self.quick else 5
 
+    def size(self, n: int) -> int:
+        """n examples, fewer in a quick run."""
+        return n // 5 if self.quick else n
+
 
 @dataclass
 class Result:
-    """A table: rows of the same keys; the value under `met` says whether a target was."""
+    """A table. The value under `met` says whether a row reached its target."""
 
     title: str
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[dict[str, Any]]
 
 
-# ---- measuring
-
-
-def race(repeats: int, **contenders: Callable[[], Any]) -> tuple[dict[str, float], dict[str, Any]]:
-    """The least CPU seconds of each contender, run in turn, and what each returned last."""
+def race(repeats: int, contenders: Runs) -> tuple[dict[str, float], dict[str, Any]]:
+    """The least CPU seconds of each contender, run in turn, and what each returned."""
     best = dict.fromkeys(contenders, float("inf"))
     returned = {}
     gc.collect()
@@ -79,18 +84,263 @@ def race(repeats: int, **contenders: Callable[[], Any]) -> tuple[dict[str, float
     return best, returned
 
 
+def mistakes(scores: Any, y: Any) -> int:
+    """How many scores have the wrong sign; 0 counts as positive."""
+    return int(((scores >= 0) != (y > 0)).sum())
+
+
+def bogd(*, budget: int, eta: float, gamma: float) -> Any:
+    """Learner(Expansion(Gaussian(gamma), RemoveRandom(budget)), Hinge(), Gradient(eta))."""
+    return onkel.BOGDClassifier(budget=budget, eta=eta, lam=0.0, unbiased=False, kernel=Gaussian(gamma))
+
+
+def ogd(*, eta: float, gamma: float) -> Any:
+    """Learner(Expansion(Gaussian(gamma), Unlimited()), Hinge(), Gradient(eta))."""
+    return onkel.OGDClassifier(eta=eta, kernel=Gaussian(gamma))
+
+
+def learned(make: Callable[..., Any], setting: dict[str, Any], X: Any, y: Any) -> int:
+    """Mistakes of a fresh model on its way through the stream."""
+    return mistakes(make(**setting).learn(X, y), y)
+
+
+# ---- the benchmarks
+
+
+def budgeted(bench: Bench) -> Result:
+    """Gradient descent on a budget, against the plain twin."""
+    rows = []
+    for stream in (streams.ijcnn1(), streams.a9a()):
+        for dtype, wanted in zip(TYPES, (10, 20), strict=True):
+            X, y = stream.head(bench.size(30_000), dtype)
+            for budget in (100, 400, 1600):
+                setting = {"budget": budget} | stream.setting
+                model = bogd(**setting).partial_fit(X, y)
+                runs: Runs = {flags: partial(twin, X, y, **setting) for flags, twin in bench.plain.items()}
+                runs |= {"onkel": partial(learned, bogd, setting, X, y), "scores": partial(model.predict, X)}
+                seconds, returned = race(bench.repeats, runs)
+                counts = returned[FLAGS[0]]
+                ours, plain = seconds["onkel"], min(seconds[flags] for flags in FLAGS)
+                target = wanted if budget >= 400 else None
+                rows.append(
+                    {
+                        "stream": stream.name,
+                        "type": np.dtype(dtype).name,
+                        "B": budget,
+                        "mean terms": round(counts.evaluations / len(y)),
+                        "steps": counts.steps / len(y),
+                        "onkel us": ours / len(y) * 1e6,
+                        "plain us": plain / len(y) * 1e6,
+                        "onkel ns/term": ours / counts.evaluations * 1e9,
+                        "predict ns/term": seconds["scores"] / len(y) / model.n_support_ * 1e9,
+                        "onkel mistakes": returned["onkel"],
+                        "plain mistakes": counts.mistakes,
+                        "ratio": plain / ours,
+                        "target": target,
+                        "met": target and plain / ours >= target,
+                    }
+                )
+    return Result(f"Budgeted OGD, random removal (plain: the faster of {' and '.join(FLAGS)})", rows)
+
+
+def unbounded(bench: Bench) -> Result:
+    """Gradient descent without a budget, on all of a9a."""
+    rows = []
+    stream = streams.a9a()
+    setting = stream.setting
+    for dtype in TYPES:
+        X, y = stream.head(4000, dtype)
+        builds, _ = race(2, {flags: partial(twin, X, y, **setting) for flags, twin in bench.plain.items()})
+        twin = bench.plain[min(builds, key=builds.__getitem__)]
+        X, y = stream.head(bench.size(len(stream.y)), dtype)
+        ours, wrong = race(3, {"onkel": partial(learned, ogd, setting, X, y)})
+        theirs, counts = race(1, {"plain": partial(twin, X, y, **setting)})
+        rows.append(
+            {
+                "stream": stream.name,
+                "type": np.dtype(dtype).name,
+                "rows": len(y),
+                "terms": counts["plain"].terms,
+                "onkel s": ours["onkel"],
+                "plain s": theirs["plain"],
+                "onkel ns/term": ours["onkel"] / counts["plain"].evaluations * 1e9,
+                "onkel mistakes": wrong["onkel"],
+                "plain mistakes": counts["plain"].mistakes,
+                "ratio": theirs["plain"] / ours["onkel"],
+            }
+        )
+    return Result("Unbounded OGD, one pass (plain: once, the build that wins the first 4000 rows)", rows)
+
+
+def single(bench: Bench) -> Result:
+    """One example a call: what the call costs above an example in a chunk."""
+    stream = streams.ijcnn1()
+    X, y = stream.head(5000)
+    labels, dicts = y.tolist(), [dict(enumerate(row)) for row in X.tolist()]
+
+    def learn_each(model: Any, examples: list[Any]) -> None:
+        for x, label in zip(examples, labels, strict=True):
+            model.learn_one(x, label)
+
+    def predict_each(model: Any, examples: list[Any]) -> None:
+        for x in examples:
+            model.predict_one(x)
+
+    rows = []
+    for kind, examples, chunk in (("array", list(X), X), ("dict", dicts, sp.csr_array(X))):
+        together, alone = (bogd(budget=100, **stream.setting) for _ in range(2))
+        together.learn(chunk, labels)
+        learn_each(alone, examples)
+        runs: Runs = {
+            "learn": partial(together.learn, chunk, labels),
+            "learn_one": partial(learn_each, alone, examples),
+            "predict": partial(together.predict, chunk),
+            "predict_one": partial(predict_each, alone, examples),
+        }
+        seconds, _ = race(bench.repeats, runs)
+        for many in ("learn", "predict"):
+            one, all_ = (seconds[name] / len(labels) * 1e6 for name in (f"{many}_one", many))
+            rows.append(
+                {
+                    "call": f"{many}_one({kind})",
+                    "us a call": one,
+                    "us in a chunk": all_,
+                    "overhead us": one - all_,
+                    "target us": 2 if kind == "array" else None,
+                    "met": one - all_ < 2 if kind == "array" else None,
+                }
+            )
+    return Result(f"One example a call ({stream.name}, float64, B = 100)", rows)
+
+
+def linearity(bench: Bench) -> Result:
+    """How the time per example grows with each size."""
+    random = np.random.default_rng(0)
+    n = 1000 if bench.quick else 2000
+
+    def dense(d: int) -> Any:
+        return random.normal(size=(n, d))
+
+    def sparse(columns: int, nonzeros: int) -> Any:
+        index = np.argpartition(random.random((n, columns), np.float32), nonzeros)[:, :nonzeros]
+        index.sort(axis=1)
+        starts = np.arange(0, index.size + 1, nonzeros)
+        return sp.csr_array((random.normal(size=index.size), index.ravel(), starts), shape=(n, columns))
+
+    budgets, counts = (125, 250, 500, 1000, 2000, 4000), (8, 16, 32, 64, 128, 256)
+    cases = {
+        "B, at d = 22": {B: (B, dense(22)) for B in budgets},
+        "B, at 14 non-zeros of 123": {B: (B, sparse(123, 14)) for B in budgets},
+        "d, at B = 400": {d: (400, dense(d)) for d in (16, 32, 64, 128, 256, 512, 1024)},
+        "non-zeros of 1000, at B = 400": {count: (400, sparse(1000, count)) for count in counts},
+        "non-zeros of 5000, at B = 400": {count: (400, sparse(5000, count)) for count in counts},
+    }
+    rows = []
+    for name, case in cases.items():
+        runs: Runs = {}
+        for size, (budget, X) in case.items():
+            y = random.choice([-1, 1], n)
+            model = bogd(budget=budget, eta=0.1, gamma=0.5 / X.shape[1]).partial_fit(X, y)
+            while model.n_support_ < budget:
+                model.learn(X, y)
+            runs[str(size)] = partial(model.learn, X, y)
+        seconds, _ = race(bench.repeats, runs)
+        sizes, us = np.array(list(case)), np.array(list(seconds.values())) / n * 1e6
+        exponent = np.polyfit(np.log(sizes), np.log(us), 1)[0]
+        rows.append(
+            {
+                "size": name,
+                "values": " ".join(map(str, sizes)),
+                "us/example": " ".join(f"{t:.3g}" for t in us),
+                "last doubling": float(np.log2(us[-1] / us[-2])),
+                "exponent": float(exponent),
+                "target": 1.05,
+                "met": bool(exponent <= 1.05),
+            }
+        )
+    return Result("Growth of the time per example (float64)", rows)
+
+
+def memory(bench: Bench) -> Result:
+    """Memory over a million examples."""
+    stream, chunk = streams.ijcnn1(), 10_000
+    marks = (bench.size(100_000), bench.size(1_000_000))
+    rows = []
+    for dtype in TYPES:
+        X, y = stream.head(10 * chunk, dtype)
+        model = bogd(budget=200, **stream.setting)
+        held, state = [], []
+        for done in range(0, marks[1], chunk):
+            now = slice(done % len(y), done % len(y) + chunk)
+            model.learn(X[now], y[now])
+            if done + chunk in marks:
+                gc.collect()
+                held.append(resident())
+                state.append(sum(array.nbytes for array in model.state()[0].values()))
+        rows.append(
+            {
+                "type": np.dtype(dtype).name,
+                **{f"MiB at {mark:,}": held[i] / 2**20 for i, mark in enumerate(marks)},
+                **{f"state bytes at {mark:,}": state[i] for i, mark in enumerate(marks)},
+                "MiB grown": (held[1] - held[0]) / 2**20,
+                "target": 1,
+                "met": held[1] - held[0] < 2**20 and state[0] == state[1],
+            }
+        )
+    return Result(f"Memory ({stream.name} over and over in chunks of {chunk:,}, B = 200)", rows)
+
+
+def others(bench: Bench) -> Result:
+    """The nearest that scikit-learn and river can do on the same stream."""
+    stream, size = streams.ijcnn1(), 400
+    X, y = stream.head(bench.size(10_000))
+    setting = {"budget": size} | stream.setting
+    scores = bogd(**setting).learn(X, y)
+
+    def one_by_one(n: int) -> int:
+        model = bogd(**setting)
+        model.partial_fit(X[:1], y[:1], classes=[-1, 1])  # as good as a first example: f is 0 before it
+        wrong = mistakes(scores[:1], y[:1])
+        return wrong + neighbours.count_wrong(model, X[1:n], y[1:n].tolist())
+
+    entries: Iterable[neighbours.Entry] = (
+        ("onkel BOGD, learn", len(y), lambda n: mistakes(bogd(**setting).learn(X[:n], y[:n]), y[:n])),
+        ("onkel BOGD, predict_one and learn_one", len(y), one_by_one),
+        *neighbours.sklearn(X, y, stream.gamma, size),
+        *neighbours.river(X, y, stream.gamma, size),
+    )
+    rows: list[dict[str, Any]] = []
+    for name, most, run in entries:
+        n = min(most, len(y))
+        seconds, wrong = race(3 if name.startswith("onkel") else 1, {name: partial(run, n)})
+        us = seconds[name] / n * 1e6
+        rows.append(
+            {
+                "learner": name,
+                "examples": n,
+                "us/example": us,
+                "times onkel": us / rows[0]["us/example"] if rows else 1.0,
+                "mistakes %": 100 * wrong[name] / n,
+                "onkel's %": 100 * mistakes(scores[:n], y[:n]) / n,
+            }
+        )
+    return Result(f"Predict, then learn, at sizes of {size} ({stream.name}, float64)", rows)
+
+
+BENCHMARKS = (budgeted, unbounded, single, linearity, memory, others)
+
+
+# ---- the machine, and telling
+
+
 def idlest_core() -> int | None:
-    """The core that did least just now, which the process then keeps to; None where cores cannot be chosen."""
+    """The core that did least just now, which the process keeps to from here; None where it cannot choose."""
     if not hasattr(os, "sched_setaffinity"):
         return None
 
     def busy() -> dict[int, int]:
-        lines = [
-            line.split() for line in Path("/proc/stat").read_text().splitlines() if line.startswith("cpu")
-        ]
-        return {
-            int(name[3:]): sum(map(int, times)) - int(times[3]) for name, *times in lines if name != "cpu"
-        }
+        cores = [line.split() for line in Path("/proc/stat").read_text().splitlines() if line.startswith("cpu")]
+        return {int(name[3:]): sum(map(int, t)) - int(t[3]) for name, *t in cores if name != "cpu"}
 
     before = busy()
     time.sleep(0.5)
@@ -100,355 +350,30 @@ def idlest_core() -> int | None:
     return core
 
 
-def mistakes(scores: Any, y: Any) -> int:
-    """How many scores have the wrong sign; 0 counts as positive."""
-    return int(((scores >= 0) != (y > 0)).sum())
-
-
-def bogd(budget: int, eta: float, gamma: float) -> Any:
-    """Learner(Expansion(Gaussian(gamma), RemoveRandom(budget)), Hinge(), Gradient(eta))."""
-    kernel = Gaussian(gamma)
-    return onkel.BOGDClassifier(
-        budget=budget, eta=eta, lam=0.0, unbiased=False, kernel=kernel, random_state=0
-    )
-
-
-# ---- the benchmarks
-
-
-def budgeted(bench: Bench) -> Iterator[Result]:
-    """Budgeted gradient descent against the plain twin."""
-    result = Result(f"budgeted OGD, random removal; plain: the faster of {' and '.join(FLAGS)}")
-    n = bench.size(30_000)
-    for stream in (streams.ijcnn1(), streams.a9a()):
-        for dtype, target in ((np.float64, 10), (np.float32, 20)):
-            X, y = stream.head(n, dtype)
-            for budget in (100, 400, 1600):
-                setting = {"budget": budget, "eta": stream.eta, "gamma": stream.gamma}
-                seconds, returned = race(
-                    bench.repeats,
-                    onkel=lambda X=X, y=y, setting=setting: bogd(**setting).learn(X, y),
-                    **{
-                        flags: lambda p=p, X=X, y=y, s=setting: p(X, y, **s)
-                        for flags, p in bench.plain.items()
-                    },
-                )
-                ours, plain = seconds.pop("onkel"), min(seconds.values())
-                counts = returned[FLAGS[0]]
-                result.rows.append(
-                    {
-                        "stream": stream.name,
-                        "type": np.dtype(dtype).name,
-                        "B": budget,
-                        "mean terms": round(counts.evaluations / len(y)),
-                        "steps": counts.steps / len(y),
-                        "onkel us": ours / len(y) * 1e6,
-                        "plain us": plain / len(y) * 1e6,
-                        "ratio": plain / ours,
-                        "onkel ns/term": ours / counts.evaluations * 1e9,
-                        "onkel mistakes": mistakes(returned["onkel"], y),
-                        "plain mistakes": counts.mistakes,
-                        "target": target if budget >= 400 else None,
-                        "met": plain / ours >= target if budget >= 400 else None,
-                    }
-                )
-    yield result
-
-
-def unbounded(bench: Bench) -> Iterator[Result]:
-    """Unbounded gradient descent on all of a9a."""
-    stream = streams.a9a()
-    result = Result("unbounded OGD, one pass; plain: the build that is faster on the first 4000 rows")
-    setting = {"eta": stream.eta, "gamma": stream.gamma}
-    for dtype in (np.float64, np.float32):
-        X, y = stream.head(4000, dtype)
-        builds, _ = race(
-            2, **{flags: lambda p=p, X=X, y=y: p(X, y, **setting) for flags, p in bench.plain.items()}
-        )
-        fastest = bench.plain[min(builds, key=lambda flags: builds[flags])]
-        X, y = stream.head(bench.size(len(stream.y)), dtype)
-        kernel = Gaussian(stream.gamma)
-        seconds, returned = race(
-            1,
-            onkel=lambda X=X, y=y, k=kernel: onkel.OGDClassifier(eta=stream.eta, kernel=k).learn(X, y),
-            plain=lambda X=X, y=y, fastest=fastest: fastest(X, y, **setting),
-        )
-        counts = returned["plain"]
-        result.rows.append(
-            {
-                "stream": stream.name,
-                "type": np.dtype(dtype).name,
-                "rows": len(y),
-                "terms": counts.terms,
-                "onkel s": seconds["onkel"],
-                "plain s": seconds["plain"],
-                "ratio": seconds["plain"] / seconds["onkel"],
-                "onkel ns/term": seconds["onkel"] / counts.evaluations * 1e9,
-                "onkel mistakes": mistakes(returned["onkel"], y),
-                "plain mistakes": counts.mistakes,
-            }
-        )
-    yield result
-
-
-def single(bench: Bench) -> Iterator[Result]:
-    """One example a call against many: what the call itself costs."""
-    result = Result("one example a call, above the time of an example in a chunk (ijcnn1, float64, B = 100)")
-    stream = streams.ijcnn1()
-    X, y = stream.head(2000 + bench.size(5000))
-    rows, labels = list(X[2000:]), y[2000:].tolist()
-    dicts = [dict(enumerate(row.tolist())) for row in rows]
-    model = bogd(100, stream.eta, stream.gamma)
-    model.learn(X[:2000], y[:2000])
-    named = bogd(100, stream.eta, stream.gamma)
-    for x, label in zip(map(dict, map(enumerate, X[:2000].tolist())), y[:2000].tolist(), strict=True):
-        named.learn_one(x, label)
-
-    def learn_each(model: Any, rows: Sequence[Any]) -> None:
-        learn_one = copy.deepcopy(model).learn_one
-        for x, label in zip(rows, labels, strict=True):
-            learn_one(x, label)
-
-    def predict_each(model: Any, rows: Sequence[Any]) -> None:
-        predict_one = model.predict_one
-        for x in rows:
-            predict_one(x)
-
-    sparse = sp.csr_array(X[2000:])
-    cases = {
-        "learn_one, array": (
-            lambda: copy.deepcopy(model).learn(X[2000:], labels),
-            learn_each,
-            model,
-            rows,
-            2.0,
-        ),
-        "predict_one, array": (lambda: model.decision_function(X[2000:]), predict_each, model, rows, 2.0),
-        "learn_one, dict": (
-            lambda: copy.deepcopy(named).learn(sparse, labels),
-            learn_each,
-            named,
-            dicts,
-            None,
-        ),
-        "predict_one, dict": (lambda: named.decision_function(sparse), predict_each, named, dicts, None),
-    }
-    for name, (chunk, each, subject, examples, target) in cases.items():
-        seconds, _ = race(bench.repeats, chunk=chunk, each=lambda e=each, m=subject, r=examples: e(m, r))
-        us = {kind: value / len(rows) * 1e6 for kind, value in seconds.items()}
-        above = us["each"] - us["chunk"]
-        result.rows.append(
-            {
-                "call": name,
-                "us a call": us["each"],
-                "us in a chunk": us["chunk"],
-                "overhead us": above,
-                "target": target,
-                "met": None if target is None else above < target,
-            }
-        )
-    yield result
-
-
-def linearity(bench: Bench) -> Iterator[Result]:
-    """Time per example against each size."""
-    result = Result("growth of the time per example: exponent of the best power law (float64); target 1.05")
-    random = np.random.default_rng(0)
-
-    def dense(d: int) -> Any:
-        return random.normal(size=(n, d))
-
-    def sparse(columns: int, nonzeros: int) -> Any:
-        index = np.argpartition(random.random((n, columns), np.float32), nonzeros)[:, :nonzeros]
-        index.sort(axis=1)
-        parts = (random.normal(size=index.size), index.ravel(), np.arange(0, index.size + 1, nonzeros))
-        return sp.csr_array(parts, shape=(n, columns))
-
-    n = 1000 if bench.quick else 2000
-    sizes: dict[str, tuple[Sequence[int], Callable[[int], tuple[Any, int]]]] = {
-        "B (d = 22)": ((125, 250, 500, 1000, 2000, 4000), lambda size: (dense(22), size)),
-        "B (14 of 123 non-zero)": ((125, 250, 500, 1000, 2000, 4000), lambda size: (sparse(123, 14), size)),
-        "d (B = 400)": ((16, 32, 64, 128, 256, 512, 1024), lambda size: (dense(size), 400)),
-        "non-zeros of 1000 (B = 400)": ((8, 16, 32, 64, 128, 256), lambda size: (sparse(1000, size), 400)),
-        "non-zeros of 5000 (B = 400)": ((8, 16, 32, 64, 128, 256), lambda size: (sparse(5000, size), 400)),
-    }
-    for name, (values, make) in sizes.items():
-        runs = {}
-        for size in values:
-            X, budget = make(size)
-            y = random.choice([-1, 1], n)
-            model = bogd(budget, 0.1, 1 / (2 * X.shape[1]))
-            while not hasattr(model, "classes_") or model.n_support_ < budget:
-                model.learn(X, y)
-            runs[str(size)] = lambda model=model, X=X, y=y: model.learn(X, y)
-        seconds, _ = race(bench.repeats, **runs)
-        us = [s / n * 1e6 for s in seconds.values()]
-        exponent = np.polyfit(np.log(values), np.log(us), 1)[0]
-        result.rows.append(
-            {
-                "size": name,
-                "values": " ".join(map(str, values)),
-                "us": " ".join(f"{t:.3g}" for t in us),
-                "exponent": exponent,
-                "in the last step": np.log(us[-1] / us[-2]) / np.log(values[-1] / values[-2]),
-                "met": bool(exponent <= 1.05),
-            }
-        )
-    yield result
-
-
-def memory(bench: Bench) -> Iterator[Result]:
-    """Memory over a million examples."""
-    n, chunk = bench.size(1_000_000), 10_000
-    result = Result(
-        f"memory over {n:,} examples (ijcnn1 again and again, B = 200, d = 22, chunks of {chunk:,})"
-    )
-    for dtype in (np.float64, np.float32):
-        stream = streams.ijcnn1()
-        X, y = stream.head(10 * chunk, dtype)
-        model = bogd(200, stream.eta, stream.gamma)
-        at: dict[int, tuple[int, int]] = {}
-        for learned in range(chunk, n + 1, chunk):
-            rows = slice((learned - chunk) % len(y), (learned - chunk) % len(y) + chunk)
-            model.learn(X[rows], y[rows])
-            if learned in (n // 10, n):
-                gc.collect()
-                at[learned] = resident(), sum(array.nbytes for array in model.state()[0].values())
-        (early, small), (late, large) = at.values()
-        result.rows.append(
-            {
-                "type": np.dtype(dtype).name,
-                f"MiB at {n // 10:,}": early / 2**20,
-                f"MiB at {n:,}": late / 2**20,
-                "MiB grown": (late - early) / 2**20,
-                f"state bytes at {n // 10:,}": small,
-                f"at {n:,}": large,
-                "met": small == large and late - early < 2**20,
-            }
-        )
-    yield result
+def processor() -> str:
+    """The processor's name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
 
 
 def resident() -> int:
-    """Bytes of memory this process holds."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def neighbours(bench: Bench) -> Iterator[Result]:
-    """The nearest that scikit-learn and river can do, on the same stream."""
-    n = bench.size(10_000)
-    stream = streams.ijcnn1()
-    result = Result(
-        f"the first {n:,} examples of {stream.name}: predict, then learn (float64, sizes of 400 where there is one)"
-    )
-    X, y = stream.head(n)
-    size, chunk = 400, 1000
-
-    def ours_at_once() -> int:
-        return mistakes(bogd(size, stream.eta, stream.gamma).learn(X, y), y)
-
-    def ours_one_by_one(count: int) -> int:
-        model = bogd(size, stream.eta, stream.gamma)
-        model.partial_fit(X[:1], y[:1], classes=[-1, 1])
-        return count_wrong(model, X[1:count], y[1:count].tolist())
-
-    entries: list[tuple[str, int, Callable[[], int]]] = [
-        ("onkel BOGD, learn", n, ours_at_once),
-        ("onkel BOGD, predict_one + learn_one", n, lambda: ours_one_by_one(n)),
-    ]
-    for name, rows, count, run in [
-        *_sklearn(X, y, stream.gamma, size, chunk),
-        *_river(X, y, stream.gamma, size),
-    ]:
-        entries.append((f"{name}, {rows}", min(n, count), lambda run=run, count=count: run(min(n, count))))
-
-    ours = None
-    for name, count, run in entries:
-        seconds, wrong = race(3 if name.startswith("onkel") else 1, it=run)
-        us = seconds["it"] / count * 1e6
-        ours = ours or us
-        row = {"learner": name, "examples": count, "us/example": us, "times onkel": us / ours}
-        result.rows.append(row | {"mistakes %": 100 * wrong["it"] / count})
-    yield result
-
-
-Entry = tuple[str, str, int, Callable[[int], int]]
-
-
-def count_wrong(model: Any, rows: Iterable[Any], labels: Iterable[Any]) -> int:
-    """Mistakes of a model with river's verbs."""
-    wrong = 0
-    for x, label in zip(rows, labels, strict=True):
-        wrong += model.predict_one(x) != label
-        model.learn_one(x, label)
-    return wrong
-
-
-def _sklearn(X: Any, y: Any, gamma: float, size: int, chunk: int) -> Iterator[Entry]:
-    from sklearn.kernel_approximation import Nystroem, RBFSampler
-    from sklearn.linear_model import SGDClassifier
-
-    def run(kind: Any, step: int, count: int) -> int:
-        # the map is made from the first chunk, which the linear model then sees too
-        features = kind(gamma=gamma, n_components=size, random_state=0).fit(X[:chunk])
-        model = SGDClassifier(alpha=1e-6, random_state=0)
-        model.partial_fit(features.transform(X[:1]), y[:1], classes=[-1, 1])
-        wrong = 0
-        for start in range(0, count, step):
-            rows = features.transform(X[start : min(start + step, count)])
-            labels = y[start : min(start + step, count)]
-            wrong += int((model.predict(rows) != labels).sum())
-            model.partial_fit(rows, labels)
-        return wrong
-
-    for kind in (Nystroem, RBFSampler):
-        for how, step, count in ((f"chunks of {chunk}", chunk, len(y)), ("one by one", 1, 2000)):
-            yield (
-                f"sklearn {kind.__name__} + SGD",
-                how,
-                count,
-                lambda n, kind=kind, step=step: run(kind, step, n),
-            )
-
-
-def _river(X: Any, y: Any, gamma: float, size: int) -> Iterator[Entry]:
+    """Bytes of memory this process holds now (elsewhere than on Linux: ever held)."""
     try:
-        from river import feature_extraction, linear_model, neighbors
-    except ImportError:
-        return
-    rows = [dict(enumerate(row)) for row in X.tolist()]
-    labels = (y > 0).tolist()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
 
-    def sampled(model: Any) -> Any:
-        return feature_extraction.RBFSampler(gamma=gamma, n_components=size, seed=0) | model
-
-    makers: dict[str, Callable[[], Any]] = {
-        "LogisticRegression": linear_model.LogisticRegression,
-        "RBFSampler + ALMA": lambda: sampled(linear_model.ALMAClassifier()),
-        "RBFSampler + PA": lambda: sampled(linear_model.PAClassifier()),
-        f"KNN, window {size}": lambda: neighbors.KNNClassifier(engine=neighbors.LazySearch(window_size=size)),
-    }
-    for name, make in makers.items():
-        count = len(y) if name == "LogisticRegression" else 1000
-        yield (
-            f"river {name}",
-            "one by one",
-            count,
-            lambda n, make=make: count_wrong(make(), rows[:n], labels[:n]),
-        )
-
-
-BENCHMARKS = (budgeted, unbounded, single, linearity, memory, neighbours)
-
-
-# ---- telling
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def show(result: Result) -> Table:
     """The result for people."""
     table = Table(title=result.title, title_justify="left", title_style="bold", header_style="")
     for name, value in result.rows[0].items():
-        table.add_column(name, justify="left" if isinstance(value, str) else "right", overflow="fold")
+        table.add_column(name, justify="left" if isinstance(value, str) else "right")
     for row in result.rows:
         table.add_row(*map(cell, row.values()))
     return table
@@ -461,56 +386,49 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "[green]met[/]" if value else "[red]missed[/]"
     if isinstance(value, float):
-        return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else value
 
 
-def processor() -> str:
-    """The processor's name."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+def run(bench: Bench, names: Iterable[str], console: Console) -> Iterator[tuple[str, Result]]:
+    """Run and show the benchmarks named."""
+    for benchmark in BENCHMARKS:
+        if benchmark.__name__ in names:
+            result = benchmark(bench)
+            console.print(show(result), "")
+            yield benchmark.__name__, result
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    names = {bench.__name__: bench for bench in BENCHMARKS}
-    parser.add_argument("--quick", action="store_true", help="fewer examples: the numbers are rougher")
+    names = [benchmark.__name__ for benchmark in BENCHMARKS]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true", help="fewer examples: rougher numbers")
     parser.add_argument("--only", action="append", choices=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to a file too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to a file as well")
     options = parser.parse_args()
     if not native.available():
-        raise SystemExit("the native engine is not built: there is nothing to measure")
+        raise SystemExit("the native engine is not built, so there is nothing to measure: install a C++ compiler")
 
     console = Console()
     if not console.is_terminal:
-        console = Console(width=160)
+        console = Console(width=170)
     core = idlest_core()
-    machine = f"{processor()}, core {core}" if core is not None else processor()
-    console.print(
-        f"onkel {onkel.__version__}, {native.description()} engine; {machine}; least CPU time of several runs"
-    )
-    results: list[Result] = []
+    about = {
+        "onkel": onkel.__version__,
+        "engine": native.description(),
+        "processor": processor(),
+        "core": core,
+        "quick": options.quick,
+    }
+    console.print(", ".join(f"{name} {value}" for name, value in about.items()))
     with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options.quick, {flags: Plain(Path(folder), flags) for flags in FLAGS})
-        for name in options.only or names:
-            for result in names[name](bench):
-                console.print(show(result), "")
-                results.append(result)
-    verdicts = [row["met"] for result in results for row in result.rows if row.get("met") is not None]
-    console.print(f"targets: {sum(verdicts)} of {len(verdicts)} met")
+        bench = Bench(options.quick, Path(folder))
+        results = dict(run(bench, options.only or names, console))
+    verdicts = [row["met"] for result in results.values() for row in result.rows if row.get("met") is not None]
+    console.print(f"{sum(verdicts)} of {len(verdicts)} targets met")
     if options.json:
-        about = {
-            "onkel": onkel.__version__,
-            "engine": native.description(),
-            "machine": machine,
-            "quick": options.quick,
-        }
-        options.json.write_text(json.dumps(about | {"results": [vars(r) for r in results]}, indent=1) + "\n")
+        numbers = {name: result.rows for name, result in results.items()}
+        options.json.write_text(json.dumps(about | {"results": numbers}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,11 @@ class Stream:
     y: Any
     gamma: float
     eta: float = 0.5
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """Step and width of the kernel."""
+        return {"eta": self.eta, "gamma": self.gamma}
 
     def head(self, n: int, dtype: Any = np.float64) -> tuple[Any, Any]:
         """The first n examples (or all there are)."""
@@ -74,7 +80,7 @@ def _like_a9a(random: Any, n: int = 48_842, columns: int = 123, groups: int = 14
     """Fourteen attributes, each with one of its values set."""
     ends = np.linspace(0, columns, groups + 1).astype(int)
     chosen = np.column_stack(
-        [start + (random.power(3, n) * (stop - start)).astype(int) for start, stop in zip(ends, ends[1:])]
+        [start + (random.power(3, n) * (stop - start)).astype(int) for start, stop in pairwise(ends)]
     )
     weight = random.normal(size=columns)
     score = weight[chosen].sum(axis=1) + weight[chosen[:, 0]] * weight[chosen[:, 1]]

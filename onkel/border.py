@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_SPARSE = ("csr", "csc", "coo")
+SPARSE = ("csr", "csc", "coo")
 
 
 def is_frame(X: Any) -> bool:
@@ -27,8 +27,9 @@ def is_frame(X: Any) -> bool:
 
 def as_rows(X: Any, dtype: Any = None) -> Any:
     """X as a C-contiguous float array or a canonical CSR matrix; the caller's object is never changed."""
+    refuse_strange(X, "X")
     wanted = [np.float64, np.float32] if dtype is None else dtype
-    X = check_array(X, accept_sparse=_SPARSE, dtype=wanted, order="C", ensure_all_finite=False, input_name="X")
+    X = check_array(X, accept_sparse=SPARSE, dtype=wanted, order="C", ensure_all_finite=False, input_name="X")
     return settle(X)
 
 
@@ -36,6 +37,7 @@ def settle(X: Any) -> Any:
     """A checked matrix in the engine's form: finite, and if sparse then CSR with sorted indices."""
     if sp.issparse(X):
         X = X.tocsr()
+        X.check_format(full_check=True)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -43,6 +45,18 @@ def settle(X: Any) -> Any:
             raise ValueError(f"X has {X.shape[1]} columns; at most 2^31 - 1 are supported: hash the features to fewer")
     refuse_non_finite(X)
     return X
+
+
+def refuse_strange(values: Any, name: str) -> None:
+    """Dates, complex numbers and masked arrays are no numbers to learn from."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array: fill or drop the masked values first")
+    if getattr(getattr(values, "dtype", None), "kind", "") in ("m", "M", "c"):
+        raise ValueError(
+            f"Complex data not supported: {name} has dtype {values.dtype}"
+            if values.dtype.kind == "c"
+            else f"{name} holds dates or times ({values.dtype}): turn them into numbers first"
+        )
 
 
 def refuse_non_finite(X: Any) -> None:
@@ -65,25 +79,37 @@ def refuse_non_finite(X: Any) -> None:
 
 
 def as_weight(sample_weight: Any, X: Any) -> Array | None:
-    """Sample weights: one finite number >= 0 per row, or None."""
+    """Sample weights: one finite number >= 0 per row (or one for all), or None."""
     if sample_weight is None:
         return None
-    weight: Array = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return np.ascontiguousarray(weight)
+    rows = X.shape[0]
+    weight = np.full(rows, sample_weight) if np.isscalar(sample_weight) else np.asarray(sample_weight)
+    if weight.shape != (rows,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(rows,)}: give one number per row")
+    try:
+        weight = np.ascontiguousarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must be numbers, got dtype {weight.dtype}") from None
+    wrong = ~((weight >= 0) & np.isfinite(weight))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(f"sample_weight must be finite and >= 0, got {weight[at]} in row {at}")
+    return weight
 
 
 def as_target(y: Any, X: Any) -> Array:
     """Regression targets: one finite number per row."""
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
+    refuse_strange(y, "y")
     try:
-        y = np.ascontiguousarray(y, dtype=np.float64)
+        target = np.ascontiguousarray(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"y must be numbers, got dtype {np.asarray(y).dtype}: encode it first") from None
-    if not np.isfinite(y).all():
-        at = int(np.argmin(np.isfinite(y)))
-        raise ValueError(f"y contains {'NaN' if np.isnan(y[at]) else 'infinity'} in row {at}: drop or repair it first")
-    return y
+    if not np.isfinite(target).all():
+        at = int(np.argmin(np.isfinite(target)))
+        raise ValueError(f"y contains {'NaN' if np.isnan(target[at]) else 'infinity'} in row {at}: drop or repair it")
+    return target
 
 
 def as_labels(y: Any, X: Any) -> Array:
@@ -93,9 +119,9 @@ def as_labels(y: Any, X: Any) -> Array:
     return checked_labels(y, "y")
 
 
-def checked_labels(y: Any, name: str) -> Array:
+def checked_labels(labels: Any, name: str) -> Array:
     """Labels of one kind: numbers, strings or booleans, none of them missing."""
-    y = np.asarray(y)
+    y: Array = np.asarray(labels)
     if y.dtype.kind == "O":
         kinds = sorted({_kind(label) for label in y})
         if len(kinds) > 1 or kinds[0] not in ("str", "number", "bool"):
@@ -112,7 +138,7 @@ def checked_labels(y: Any, name: str) -> Array:
                 f"Unknown label type: {name} holds continuous values ({y[at]} in row {at}); "
                 "use a Regressor, or turn the target into classes"
             )
-    elif y.dtype.kind not in "biuUSO":
+    elif y.dtype.kind not in "biuUO":
         raise ValueError(f"Unknown label type: {name} has dtype {y.dtype}; use strings, numbers or booleans")
     return y
 

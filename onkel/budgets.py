@@ -103,6 +103,7 @@ class Replace(Bounded):
     cap: float | None = None
 
     def __post_init__(self) -> None:
+        self._boolean("unbiased")
         self._integer("budget", 2 if self.unbiased else 1)
         if self.cap is not None:
             self._positive("cap")
@@ -234,7 +235,7 @@ def own_margins(coef: Array, scores: Array) -> Array:
     i, own = np.arange(len(coef)), own_output(coef)
     others = scores.copy()
     others[i, own] = -np.inf
-    return scores[i, own] - others.max(axis=1)
+    return np.asarray(scores[i, own] - others.max(axis=1))
 
 
 class Scored(Bounded):
@@ -274,6 +275,7 @@ class RemoveByMargin(Scored):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._nonnegative("beta")
+        self._boolean("distil")
 
     def victim(self, f: Expansion, memory: Memory) -> int:
         return oldest_of_least(-margins_without(f), f.born, largest_term(f))
@@ -360,8 +362,8 @@ def mistakes_without(f: Expansion, k: Array, y: float) -> Array:
     """For every term: does f without it err on the example with kernel row k and target y?"""
     without = f.coef.T @ k - f.coef * k[:, None]
     if f.outputs == 1:
-        return np.where(without[:, 0] >= 0, 1.0, -1.0) != y
-    return np.argmax(without, axis=1) != int(y)
+        return np.asarray(np.where(without[:, 0] >= 0, 1.0, -1.0) != y)
+    return np.asarray(np.argmax(without, axis=1) != int(y))
 
 
 class Forget(Bounded):
@@ -381,6 +383,7 @@ class Forget(Bounded):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._one_of("variant", "self-tuned", "basic")
+        self._boolean("absolute", "legacy_root")
 
     def start(self, seed: int) -> Memory:
         return {"M": 0.0, "Q": 0.0} if self.variant == "self-tuned" else {"norm2": 0.0}

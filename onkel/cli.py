@@ -227,9 +227,7 @@ def _streams(arguments: argparse.Namespace) -> list[Stream]:
 def _file(arguments: argparse.Namespace) -> Stream:
     path = Path(arguments.stream)
     if not path.exists() and not path.suffix:
-        raise Problem(
-            f"there is no file {path}, nor an embedded stream of that name ({', '.join(datasets.NAMES)})"
-        )
+        raise Problem(f"there is no file {path}, nor an embedded stream of that name ({', '.join(datasets.NAMES)})")
     stream = datasets.read(
         path,
         target=arguments.target,
@@ -258,9 +256,7 @@ def _check_chosen(entries: list[Entry], streams: list[Stream], *, named: bool) -
     for entry in entries:
         if named and not faces & set(entry.classes):
             kinds = " or ".join(sorted({stream.task for stream in streams}))
-            raise Problem(
-                f"{entry.name} does {' and '.join(entry.tasks)}, not {kinds}; leave it out or say --task"
-            )
+            raise Problem(f"{entry.name} does {' and '.join(entry.tasks)}, not {kinds}; leave it out or say --task")
 
 
 def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -308,8 +304,7 @@ class Display:
         )
         total = self.examples * (1 if stream.ordered else arguments.orders)
         self.lines = {
-            name: self.progress.add_task(name, total=total, error="", count="", size="", seconds="")
-            for name in names
+            name: self.progress.add_task(name, total=total, error="", count="", size="", seconds="") for name in names
         }
         self.seconds = dict.fromkeys(names, 0.0)  # of the orders a learner has finished
         self.drawn = 0.0
@@ -390,9 +385,7 @@ def _as_data(races: list[Standings], arguments: argparse.Namespace) -> dict[str,
                     | {
                         "settings": dict(result.settings),
                         "seen": result.traces[0].seen.tolist(),
-                        "curve": [
-                            _finite(value) for value in result.mean(lambda trace: trace.error).tolist()
-                        ],
+                        "curve": [_finite(value) for value in result.mean(lambda trace: trace.error).tolist()],
                     }
                     for row, result in zip(race.table(), race.results, strict=True)
                 ],

@@ -134,9 +134,7 @@ def drift(n: int = 3000, seed: int = 0, *, turns: float = 1.0, noise: float = 0.
 
 def _digits() -> Stream:
     X, y = sklearn.datasets.load_digits(return_X_y=True)
-    return Stream(
-        "digits", X / 16.0, y, "classification", "handwritten digits, 8 x 8 pixels in [0, 1], 10 classes"
-    )
+    return Stream("digits", X / 16.0, y, "classification", "handwritten digits, 8 x 8 pixels in [0, 1], 10 classes")
 
 
 def _breast_cancer() -> Stream:
@@ -305,9 +303,7 @@ def _batches(rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[list[int],
         yield lines, cells
 
 
-def _label_cells(
-    path: Path, lines: list[int], rows: list[list[str]], header: list[str], goal: int
-) -> list[str]:
+def _label_cells(path: Path, lines: list[int], rows: list[list[str]], header: list[str], goal: int) -> list[str]:
     cells = [row[goal].strip() for row in rows]
     for line, cell in zip(lines, cells, strict=True):
         if not cell:
@@ -352,9 +348,7 @@ def _typed(path: Path, cells: list[str], name: str) -> Array:
         except (ValueError, OverflowError):
             continue
         if not np.isfinite(values).all():
-            raise DataError(
-                f"{path}, column {name!r}: the target is missing or infinite in some row; remove it"
-            )
+            raise DataError(f"{path}, column {name!r}: the target is missing or infinite in some row; remove it")
         return values
     return np.array(cells)
 
@@ -450,9 +444,7 @@ def _places(X: Any) -> tuple[Array, Array]:
 def _check_targets(name: str, y: Array, task: Task) -> None:
     number = y.dtype.kind in "biuf"
     if number and not np.isfinite(y).all():
-        raise DataError(
-            f"{name}: the target of row {np.flatnonzero(~np.isfinite(y))[0]} (from 0) is not finite"
-        )
+        raise DataError(f"{name}: the target of row {np.flatnonzero(~np.isfinite(y))[0]} (from 0) is not finite")
     if task == "regression" and not number:
         raise DataError(f"{name}: regression needs numbers as targets, got for example {str(y[0])!r}")
     if task == "classification" and np.all(y == y[0]):

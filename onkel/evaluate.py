@@ -157,9 +157,7 @@ def _protocol(model: Any) -> Protocol:
         return _row_by_row
     if hasattr(model, "learn_one") and hasattr(model, "predict_one"):
         return _dict_by_dict
-    raise TypeError(
-        f"{type(model).__name__} has none of learn, partial_fit with predict, learn_one with predict_one"
-    )
+    raise TypeError(f"{type(model).__name__} has none of learn, partial_fit with predict, learn_one with predict_one")
 
 
 def _by_scores(model: Any, X: Any, y: Array, classes: Array | None) -> Array:
@@ -222,9 +220,7 @@ def _task(model: Any) -> Task:
             return "classification"
         if sklearn.base.is_regressor(model):
             return "regression"
-    raise ValueError(
-        f"{type(model).__name__} does not say its task; pass task='classification' or 'regression'"
-    )
+    raise ValueError(f"{type(model).__name__} does not say its task; pass task='classification' or 'regression'")
 
 
 # -- bookkeeping -------------------------------------------------------------------------------------------
@@ -233,9 +229,7 @@ def _task(model: Any) -> Task:
 def _labels(y: Array, classes: ArrayLike | None) -> Array:
     labels = np.unique(y if classes is None else np.asarray(classes))
     if len(labels) < 2:
-        raise ValueError(
-            f"classification needs two classes or more, got {labels.tolist()}; declare them with classes="
-        )
+        raise ValueError(f"classification needs two classes or more, got {labels.tolist()}; declare them with classes=")
     return labels
 
 
@@ -386,9 +380,7 @@ def race(
     checkpoints : as in `prequential`.
     progress : called at every checkpoint with the lap so far.
     """
-    finished = laps(
-        models, stream, orders=orders, seed=seed, limit=limit, checkpoints=checkpoints, progress=progress
-    )
+    finished = laps(models, stream, orders=orders, seed=seed, limit=limit, checkpoints=checkpoints, progress=progress)
     return standings(models, stream, finished)
 
 

@@ -14,12 +14,12 @@ import scipy.sparse as sp
 
 from onkel.budgets import Budget
 from onkel.kernels import Kernel, Pair, Totals
-from onkel.updates import Round
+from onkel.updates import Diverged, Round, sane
 
 Array = np.ndarray[Any, np.dtype[Any]]
 State = dict[str, Array]
 
-# A sparse stream with more columns than this is stored sparsely; below it a dense table is smaller than the bookkeeping.
+# A sparse stream with more columns than this is stored sparsely; below it a dense table costs less than bookkeeping.
 DENSE_COLUMNS = 1024
 
 
@@ -51,6 +51,7 @@ class Basis:
 
     def __init__(self, columns: int, dtype: Any, sparse: bool, named: dict[str, int]) -> None:
         self.width, self.dtype = columns, np.dtype(dtype)
+        self.expects_sparse = sparse
         self.sparse = sparse and columns > DENSE_COLUMNS
         self.n = 0
         self._rows: list[Row] = []  # sparse storage
@@ -60,7 +61,7 @@ class Basis:
 
     def fresh(self, named: dict[str, int]) -> Basis:
         """An empty table for rows like these."""
-        return Basis(self.width, self.dtype, self.sparse, named)
+        return Basis(self.width, self.dtype, self.expects_sparse, named)
 
     def __getitem__(self, name: str) -> Array:
         return self._named[name][: self.n]
@@ -106,7 +107,7 @@ class Basis:
             wider = np.zeros((len(self._dense), columns), self.dtype)
             wider[:, : self.width] = self._dense
             self._dense = wider
-            if columns > DENSE_COLUMNS:
+            if self.expects_sparse and columns > DENSE_COLUMNS:
                 self._rows = [self.row(i).nonzero() for i in range(self.n)]
                 self.sparse = True
         self.width = columns
@@ -125,7 +126,8 @@ class Basis:
             csc, nothing = self._matrix(), np.zeros(1)
             rest = sp.csc_array((pair(nothing, csc.data), csc.indices, csc.indptr), shape=csc.shape).sum(axis=1)
             Z = csc[:, x.index].toarray()
-            return np.asarray(rest + (pair(x.values, Z) - pair(nothing, Z)).sum(axis=1))
+            total = np.asarray(rest + (pair(x.values, Z) - pair(nothing, Z)).sum(axis=1))
+            return np.where(np.isnan(total), np.inf, total)  # both parts overflow: very far apart
 
         return sums
 
@@ -133,7 +135,7 @@ class Basis:
         if self._csc is None:
             lengths = [len(row.values) for row in self._rows]
             data = np.concatenate([row.values for row in self._rows]) if self.n else np.zeros(0)
-            index = np.concatenate([row.index for row in self._rows]) if self.n else np.zeros(0, int)  # type: ignore[arg-type,misc]
+            index = np.concatenate([row.index for row in self._rows]) if self.n else np.zeros(0, int)
             indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
             self._csc = sp.csr_array((data, index, indptr), shape=(self.n, self.width)).tocsc()
         return self._csc
@@ -159,14 +161,25 @@ class Basis:
         self.n = 0
         self._rows = []
         self.sparse = f"{prefix}.x" not in state
-        born = state[f"{prefix}.born"]
-        for i in range(len(born)):
+        self._refuse_unsound(state, prefix)
+        for i in range(len(state[f"{prefix}.born"])):
             if self.sparse:
                 part = slice(*state[f"{prefix}.indptr"][i : i + 2])
                 row = Row(state[f"{prefix}.data"][part].astype(np.float64), state[f"{prefix}.indices"][part])
             else:
                 row = Row(state[f"{prefix}.x"][i].astype(np.float64))
             self.append(row, **{name: state[f"{prefix}.{name}"][i] for name in self._named})
+
+    def _refuse_unsound(self, state: State, prefix: str) -> None:
+        n = len(state[f"{prefix}.born"])
+        shapes: dict[str, tuple[int, ...]] = {name: (n, column.shape[1]) for name, column in self._named.items()}
+        shapes |= {"indptr": (n + 1,)} if self.sparse else {"x": (n, self.width)}
+        for name, shape in shapes.items():
+            if state[f"{prefix}.{name}"].shape != shape:
+                raise ValueError(f"'{prefix}.{name}' has shape {state[f'{prefix}.{name}'].shape}, not {shape}")
+        if self.sparse:
+            parts = (state[f"{prefix}.data"], state[f"{prefix}.indices"], state[f"{prefix}.indptr"])
+            sp.csr_array(parts, shape=(n, self.width)).check_format(full_check=True)
 
 
 class Expansion:
@@ -183,7 +196,7 @@ class Expansion:
     def start(self, outputs: int, columns: int, dtype: Any, sparse: bool, average: bool | str) -> None:
         """Begin with no terms."""
         self.outputs, self.average = outputs, average
-        named = {"coef": outputs, "born": 1, **{name: outputs for name in self.budget.columns}}
+        named = {"coef": outputs, "born": 1, **dict.fromkeys(self.budget.columns, outputs)}
         if average:
             named["base"] = outputs
         self.basis = Basis(columns, dtype, sparse, named)
@@ -224,7 +237,7 @@ class Expansion:
         total = self.cumulative * (self.coef.T @ k) + self.basis["base"].T @ k
         if self.dead.n:
             total += self.dead["coef"].T @ self.kernel.row(self.dead.totals(x))
-        return total / max(t, 1)
+        return np.asarray(total / max(t, 1))
 
     # -- moving
 
@@ -238,6 +251,8 @@ class Expansion:
             return
         self.scale *= factor
         if not 1e-3 < self.scale < 1e3:  # far from 1 the average would lose digits
+            if not sane(self.coef * self.scale):
+                raise Diverged(f"a coefficient is {np.abs(self.coef).max() * self.scale}")
             if self.average:
                 self.basis["base"][:] += self.cumulative * self.coef
             self.coef[:] *= self.scale

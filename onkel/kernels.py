@@ -41,12 +41,32 @@ class Kernel(Part):
         """This kernel with every "auto" replaced by its value for `columns` features."""
         return self
 
+    def diagonal(self, X: Any) -> Array:
+        """k(x, x) for the rows x of an array or a sparse matrix."""
+
+        def sums(pair: Pair) -> Array:
+            if not hasattr(X, "indptr"):
+                return np.asarray(pair(X, X).sum(axis=1, dtype=np.float64))
+            own = type(X)((pair(X.data, X.data), X.indices, X.indptr), shape=X.shape)
+            return np.asarray(own.sum(axis=1, dtype=np.float64)).ravel()
+
+        return self.row(sums)
+
+    @property
+    def bounded(self) -> bool:
+        """Is k(x, x) at most a constant, whatever x?"""
+        return True
+
     def __call__(self, X: ArrayLike, Z: ArrayLike | None = None) -> Array:
         """The matrix of kernel values between the rows of X and of Z (default: X)."""
         left = np.atleast_2d(np.asarray(X, dtype=np.float64))
         right = left if Z is None else np.atleast_2d(np.asarray(Z, dtype=np.float64))
         kernel = self.resolve(left.shape[1])
-        return np.array([kernel.row(lambda pair, x=x: pair(x, right).sum(axis=1)) for x in left])
+
+        def row(x: Array) -> Array:
+            return kernel.row(lambda pair: pair(x, right).sum(axis=1))
+
+        return np.array([row(x) for x in left])
 
     def __add__(self, other: Kernel | float) -> Kernel:
         return Sum(_flatten(Sum, self, other))
@@ -64,6 +84,10 @@ class _Inner(Kernel):
     def pair(self, x: Array, z: Array) -> Array:
         return x * z
 
+    @property
+    def bounded(self) -> bool:
+        return False
+
 
 class Linear(_Inner):
     """k(x, z) = <x, z>."""
@@ -79,12 +103,12 @@ class Polynomial(_Inner):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        self._integer("degree", 1)
+        self._integer("degree", 1, 1000)
         self._nonnegative("coef0")
         self._finite("coef0")
 
     def shape(self, total: Array) -> Array:
-        return reduce(np.multiply, [total + self.coef0] * self.degree)
+        return np.power(total + self.coef0, self.degree)
 
 
 class _Width(Kernel):
@@ -98,6 +122,11 @@ class _Width(Kernel):
 
     def resolve(self, columns: int) -> Kernel:
         return self.replace(gamma=1.0 / max(columns, 1)) if self.gamma == "auto" else self
+
+    @property
+    def width(self) -> float:
+        """gamma as a number; "auto" must have been resolved."""
+        return float(self.gamma)
 
 
 class Sigmoid(_Width):
@@ -113,35 +142,35 @@ class Sigmoid(_Width):
         return x * z
 
     def shape(self, total: Array) -> Array:
-        return np.tanh(self.gamma * total + self.coef0)
+        return np.tanh(self.width * total + self.coef0)
 
 
-class Gaussian(_Width):
+class _Decay(_Width):
+    """Kernels exp(-gamma distance); a distance summed from sparse rows may round below zero."""
+
+    def shape(self, total: Array) -> Array:
+        return np.asarray(np.exp(-self.width * np.maximum(total, 0)))
+
+
+class Gaussian(_Decay):
     """k(x, z) = exp(-gamma |x - z|^2); a published sigma is gamma = 1 / (2 sigma^2)."""
 
     def pair(self, x: Array, z: Array) -> Array:
-        return (x - z) ** 2
-
-    def shape(self, total: Array) -> Array:
-        # a sparse sum may round below zero
-        return np.exp(-self.gamma * np.maximum(total, 0))  # type: ignore[operator]
+        return np.asarray(np.square(x - z))
 
 
-class Laplacian(_Width):
+class Laplacian(_Decay):
     """k(x, z) = exp(-gamma |x - z|_1)."""
 
     def pair(self, x: Array, z: Array) -> Array:
-        return np.abs(x - z)
-
-    def shape(self, total: Array) -> Array:
-        return np.exp(-self.gamma * np.maximum(total, 0))  # type: ignore[operator]
+        return np.asarray(np.abs(x - z))
 
 
 class Cauchy(_Width):
     """k(x, z) = prod_j 1 / (1 + gamma (x_j - z_j)^2)."""
 
     def pair(self, x: Array, z: Array) -> Array:
-        return np.log1p(self.gamma * (x - z) ** 2)
+        return np.log1p(self.width * np.square(x - z))
 
     def shape(self, total: Array) -> Array:
         return np.exp(-np.maximum(total, 0))
@@ -175,6 +204,10 @@ class _Combination(Kernel):
 
     def resolve(self, columns: int) -> Kernel:
         return self.replace(kernels=tuple(k.resolve(columns) for k in self.kernels))
+
+    @property
+    def bounded(self) -> bool:
+        return all(k.bounded for k in self.kernels)
 
 
 class Sum(_Combination):

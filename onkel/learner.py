@@ -1,9 +1,9 @@
 """Learner: the loop, in array notation. This file is the definition; the C++ engine is its twin.
 
-    k, s         = hypothesis.scores(x)              f(x) = sum_i coef_i k(x_i, x)
-    value, slope = loss(y, s)
-    shrink, coef = update.step(round)
-    f            = shrink * f, then insert(round, coef)
+k, s         = hypothesis.scores(x)              f(x) = sum_i coef_i k(x_i, x)
+value, slope = loss(y, s)
+shrink, coef = update.step(round)
+f            = shrink * f, then insert(round, coef)
 """
 
 from __future__ import annotations
@@ -17,13 +17,9 @@ import scipy.sparse as sp
 from onkel.hypothesis import Basis, Expansion, Row, State
 from onkel.losses import Loss
 from onkel.random import Random
-from onkel.updates import Memory, Round, Update
+from onkel.updates import Diverged, Memory, Round, Update, sane
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-class Diverged(FloatingPointError):
-    """The model's numbers left the range of floating point; it keeps what it knew before that round."""
 
 
 def rows(X: Any) -> Iterator[Row]:
@@ -44,7 +40,7 @@ class Learner:
     hypothesis : Expansion
     loss : Loss
     update : Update
-    outputs : number of scores; 1 for binary classification (targets -1, +1) and regression, else classes (targets 0, 1, ...)
+    outputs : number of scores: 1 for two classes (targets -1, +1) and regression, else one per class (targets 0, 1, ..)
     average : False; True: also score with the average of the models before each round, over the terms
         that still live; "all": over every term that ever lived
     seed : of the random choices
@@ -66,13 +62,14 @@ class Learner:
         dtype: Any = np.float64,
         sparse: bool = False,
     ) -> None:
-        if average not in (False, True, "all"):
-            raise ValueError(f'average must be False, True or "all", got {average!r}')
+        if not isinstance(average, (bool, np.bool_)) and not (isinstance(average, str) and average == "all"):
+            raise ValueError(f'Learner.average must be False, True or "all", got {average!r}')
         update.check(loss)
         if update.exact_norm and not hypothesis.budget.exact:
             raise ValueError(f"{update!r} needs a budget that only appends, got {hypothesis.budget!r}")
         self.hypothesis, self.loss, self.update = hypothesis, loss, update
-        self.outputs, self.average, self.seed = outputs, average, seed
+        self.outputs, self.seed = outputs, seed
+        self.average = average if average == "all" else bool(average)
         self.columns, self.dtype, self.sparse = columns, np.dtype(dtype), sparse
         self.restart()
 
@@ -94,22 +91,37 @@ class Learner:
                 last[i], averaged[i] = self._round(x, float(y[i]), 1.0 if weight is None else float(weight[i]), i)
         return last, averaged
 
+    def learn_one(self, x: Array, y: float, weight: float = 1.0) -> None:
+        """Learn from one dense row."""
+        if not np.isfinite(y) or not 0 <= weight < np.inf:
+            raise ValueError(f"y must be finite and the weight >= 0, got {y} and {weight}")
+        self.learn(self._one(x), np.array([y]), np.array([weight]))
+
+    def _one(self, x: Array) -> Array:
+        if x.ndim != 1 or len(x) != self.columns:
+            raise ValueError(f"X has {x.shape[-1]} features, but the model expects {self.columns}")
+        if not np.isfinite(x).all():
+            at = int(np.argmin(np.isfinite(x)))
+            raise ValueError(f"x contains NaN or infinity in column {at}: impute or drop such examples first")
+        return x.astype(self.dtype)[None]
+
     def _round(self, x: Row, y: float, weight: float, i: int) -> tuple[Array, Array]:
         f, memory = self.hypothesis, self.memory
         k, kxx = f.row(x), f.diagonal(x)
         s = f.scores(k)
-        if not np.isfinite(s).all():
+        if not sane(s):
             raise Diverged(f"row {i}: the score is {s}")
         if weight == 0:
             return s, self._average(x, k, s, self.t)
         value, slope = self.loss.at(memory["update"].get("threshold"))(y, s)
-        if not np.isfinite(slope).all():
-            raise Diverged(f"row {i}: the slope of the loss is {slope} at score {s}")
+        round = Round(x, y, self.t + 1, k, kxx, s, value, slope, weight)
+        try:
+            shrink, coef = self.update.step(round, memory["update"])
+        except Diverged as error:
+            raise Diverged(f"row {i}: {error}") from None
         self.t += 1
         f.count()
         averaged = self._average(x, k, s, self.t)
-        round = Round(x, y, self.t, k, kxx, s, value, slope, weight)
-        shrink, coef = self.update.step(round, memory["update"])
         f.shrink(shrink)
         f.budget.insert(f, round, coef if kxx > 0 else None, memory["budget"])
         return s, averaged
@@ -121,7 +133,9 @@ class Learner:
         with np.errstate(over="ignore", invalid="ignore"):
             for i, x in enumerate(rows(X)):
                 if not np.isfinite(kxx := self.hypothesis.diagonal(x)):
-                    raise ValueError(f"row {i}: k(x, x) is {kxx}; its values are too large for the kernel: scale the features")
+                    raise ValueError(
+                        f"row {i}: k(x, x) is {kxx}; its values are too large for the kernel: scale the features"
+                    )
 
     # -- predicting
 
@@ -129,10 +143,15 @@ class Learner:
         """Scores of the last or the averaged model (default: the averaged one if there is one)."""
         f, average = self.hypothesis, bool(self.average) if average is None else average
         out = np.zeros((X.shape[0], self.outputs))
-        for i, x in enumerate(rows(X)):
-            k = f.row(x)
-            out[i] = f.average_scores(x, k, self.t) if average else f.scores(k)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, x in enumerate(rows(X)):
+                k = f.row(x)
+                out[i] = f.average_scores(x, k, self.t) if average else f.scores(k)
         return out
+
+    def score_one(self, x: Array) -> list[float]:
+        """Scores of one dense row."""
+        return [float(s) for s in self.scores(self._one(x))[0]]
 
     # -- what is inside
 

@@ -83,6 +83,8 @@ class Mistake(MarginLoss):
 
     def __post_init__(self) -> None:
         self._nonnegative("margin")
+        self._finite("margin")
+        self._boolean("strict_sign")
         self._require("strict_sign", not (self.strict_sign and self.margin > 0), "False when margin > 0")
 
     def __call__(self, y: float, s: Array) -> tuple[float, Array]:
@@ -107,6 +109,7 @@ class Hinge(MarginLoss):
 
     def __post_init__(self) -> None:
         self._finite("margin")
+        self._boolean("closed")
 
     def of_margin(self, q: float) -> tuple[float, float]:
         inside = q <= self.margin if self.closed else q < self.margin
@@ -165,6 +168,7 @@ class Squared(ResidualLoss):
 
     def __post_init__(self) -> None:
         self._nonnegative("epsilon")
+        self._finite("epsilon")
 
     def of_residual(self, r: float) -> tuple[float, float]:
         return (0.5 * r * r, r) if abs(r) > self.epsilon else (0.0, 0.0)
@@ -185,6 +189,7 @@ class EpsilonInsensitive(ResidualLoss):
 
     def __post_init__(self) -> None:
         self._nonnegative("epsilon")
+        self._finite("epsilon")
 
     def of_residual(self, r: float) -> tuple[float, float]:
         return (abs(r) - self.epsilon, float(np.sign(r))) if abs(r) > self.epsilon else (0.0, 0.0)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onkel.learner import Diverged, Learner
+from onkel.learner import Learner
 from onkel.part import Part
 
 try:
-    from onkel import _core
+    import onkel._core as _core
 except ImportError as error:
     _core = None  # type: ignore[assignment]
     if os.environ.get("ONKEL_ENGINE") != "python":
@@ -84,6 +84,8 @@ def twin(part: Part) -> Any:
     def convert(value: Any) -> Any:
         if isinstance(value, Part):
             return twin(value)
+        if isinstance(value, np.generic):
+            return value.item()
         return [convert(v) for v in value] if isinstance(value, tuple) else value
 
     return getattr(_core, type(part).__name__)(**{k: convert(v) for k, v in part.get_params(deep=False).items()})
@@ -95,7 +97,7 @@ class NativeLearner:
     engine = "native"
 
     def __init__(self, learner: Learner) -> None:
-        self.average, self.outputs = learner.average, learner.outputs
+        self.average, self.outputs, self.dtype = learner.average, learner.outputs, learner.dtype
         f = learner.hypothesis
         make = _core.Learner32 if learner.dtype == np.float32 else _core.Learner64
         self._core = make(
@@ -116,10 +118,7 @@ class NativeLearner:
         """Learn from each row in turn; the scores before each update, by the last and by the averaged model."""
         last = np.empty((len(y), self.outputs))
         averaged = np.empty_like(last) if self.average else last
-        try:
-            self._core.learn(*_fields(X), y, weight, last, averaged)
-        except FloatingPointError as error:
-            raise Diverged(str(error)) from None
+        self._core.learn(*_fields(X), y, weight, last, averaged)
         return last, averaged
 
     def scores(self, X: Any, average: bool | None = None) -> Array:
@@ -144,7 +143,7 @@ class NativeLearner:
 
     def state(self) -> dict[str, Array]:
         """Everything that was learned, as a flat dictionary of arrays."""
-        return dict(self._core.state())
+        return self._core.state()  # type: ignore[return-value]
 
     def restore(self, state: dict[str, Array]) -> None:
         """The inverse of `state` on a learner of the same composition."""

@@ -85,14 +85,23 @@ class Part:
 
     def _finite(self, *names: str) -> None:
         for name in names:
-            self._require(name, is_number(getattr(self, name)) and math.isfinite(getattr(self, name)), "a finite number")
+            self._require(
+                name, is_number(getattr(self, name)) and math.isfinite(getattr(self, name)), "a finite number"
+            )
 
-    def _integer(self, name: str, least: int) -> None:
+    def _integer(self, name: str, least: int, most: int = 2**31 - 1) -> None:
         value = getattr(self, name)
-        self._require(name, isinstance(value, Integral) and value >= least, f"an integer >= {least}")
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        self._require(name, whole and least <= value <= most, f"an integer >= {least} and <= {most}")
+
+    def _boolean(self, *names: str) -> None:
+        for name in names:
+            self._require(name, type(getattr(self, name)).__name__ in ("bool", "bool_"), "True or False")
 
     def _one_of(self, name: str, *allowed: Any) -> None:
-        self._require(name, getattr(self, name) in allowed, "one of " + ", ".join(map(repr, allowed)))
+        value = getattr(self, name)
+        known = any(type(value) is type(choice) and value == choice for choice in allowed)
+        self._require(name, known, "one of " + ", ".join(map(repr, allowed)))
 
 
 def is_number(value: Any) -> bool:
@@ -112,9 +121,11 @@ def to_plain(value: Any) -> Any:
         return float(value) if math.isfinite(value) else {"number": str(float(value))}
     if value is None or isinstance(value, (str, bool)):
         return value
-    if type(value).__name__ == "bool":  # NumPy's
+    if type(value).__name__ in ("bool", "bool_"):  # NumPy's
         return bool(value)
-    raise TypeError(f"cannot store {value!r} of type {type(value).__name__} in a model file; use plain values and parts")
+    raise TypeError(
+        f"cannot store {value!r} of type {type(value).__name__} in a model file; use plain values and parts"
+    )
 
 
 def from_plain(value: Any) -> Any:

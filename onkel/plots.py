@@ -20,9 +20,7 @@ from sklearn.isotonic import isotonic_regression
 
 Floats = NDArray[np.float64]
 
-COLOURS = (
-    8  # the style sheet defines --line-0 ... --line-7; further lines repeat them with other dash patterns
-)
+COLOURS = 8  # the style sheet defines --line-0 ... --line-7; further lines repeat them with other dash patterns
 _DASHES = ("", "7 4", "2 3", "10 3 2 3")
 _LABEL_HEIGHT = 21  # pixels
 _LEAST_HEIGHT = 360
@@ -165,9 +163,7 @@ def _drawing(lines: Sequence[Line], across: Axis, vertical: Axis, spare: int) ->
         f'<path class="line" data-line="{i}" {_look(line.number)} d="{_path(line, across, vertical)}"/>'
         for i, line in reversed(list(enumerate(lines)))
     )
-    dots = "".join(
-        f'<path class="dot" data-line="{i}" {_look(line.number)}/>' for i, line in enumerate(lines)
-    )
+    dots = "".join(f'<path class="dot" data-line="{i}" {_look(line.number)}/>' for i, line in enumerate(lines))
     return (
         f'<svg viewBox="0 0 {_UNIT:g} {_UNIT:g}" preserveAspectRatio="none" aria-hidden="true">'
         f'<clipPath id="plot-{spare}"><rect width="{_UNIT:g}" height="{_UNIT:g}"/></clipPath>'

@@ -128,9 +128,7 @@ def _numbers(races: Sequence[Standings]) -> dict[str, int]:
 def _contents(races: Sequence[Standings]) -> str:
     if len(races) < 2:
         return ""
-    links = "".join(
-        f'<a href="#race-{i}">{html.escape(race.stream.name)}</a>' for i, race in enumerate(races)
-    )
+    links = "".join(f'<a href="#race-{i}">{html.escape(race.stream.name)}</a>' for i, race in enumerate(races))
     return f"<nav>{links}</nav>"
 
 
@@ -144,9 +142,7 @@ def _overview(races: Sequence[Standings], numbers: Mapping[str, int]) -> str:
     for name, number in numbers.items():
         cells = [_name_cell(name, number)]
         for race, column in zip(races, columns, strict=True):
-            cells.append(
-                _error_cell(race, column[name], deviation=False) if name in column else _cell("", "–")
-            )
+            cells.append(_error_cell(race, column[name], deviation=False) if name in column else _cell("", "–"))
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return f'<section class="overview">\n<h2>At a glance</h2>\n{_sortable_table(heads, rows)}\n</section>'
 
@@ -174,18 +170,14 @@ def summary(race: Standings) -> str:
     stream = race.stream
     classes = stream.classes
     kind = "regression" if classes is None else f"classification, {len(classes)} classes"
-    orders = (
-        "in its own order" if stream.ordered else f"{race.orders} shuffled order{'s' * (race.orders != 1)}"
-    )
+    orders = "in its own order" if stream.ordered else f"{race.orders} shuffled order{'s' * (race.orders != 1)}"
     return f"{kind}; {race.examples:,} examples, {stream.features} features; {orders}"
 
 
 def _chart(race: Standings, numbers: Mapping[str, int], i: int) -> str:
     task = race.stream.task
     seen = race.results[0].traces[0].seen.astype(np.float64)
-    lines = [
-        plots.Line(result.name, numbers[result.name], seen, result.mean(_error)) for result in race.results
-    ]
+    lines = [plots.Line(result.name, numbers[result.name], seen, result.mean(_error)) for result in race.results]
     name = measure(task)
     subject = f"{name[0].upper()}{name[1:]} of all predictions so far"
     over = f", mean of {race.orders} orders" if race.orders > 1 else ""

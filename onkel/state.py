@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +29,12 @@ def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -
     text = json.dumps(config, sort_keys=True)
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"onkel": str(FORMAT), "config": text, "sha256": _digest(arrays, text)}
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(safetensors.numpy.save(arrays, metadata))
+        temporary.write_bytes(safetensors.numpy.save(arrays, metadata))
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -56,7 +54,14 @@ def read(path: str | os.PathLike[str]) -> tuple[State, dict[str, Any]]:
         raise ValueError(f"{path} has format {metadata['onkel']}, this onkel reads format {FORMAT}: update onkel")
     if metadata.get("sha256") != _digest(arrays, metadata["config"]):
         raise ValueError(f"{path} was altered after it was saved (its checksum differs): restore it or save it again")
-    return arrays, json.loads(metadata["config"])
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
+            raise ValueError(f"{path} holds no usable model: '{name}' must be finite numbers")
+    try:
+        config: dict[str, Any] = json.loads(metadata["config"])
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} holds no usable model: its config is not JSON ({error})") from None
+    return arrays, config
 
 
 def _digest(arrays: State, text: str) -> str:
@@ -82,7 +87,7 @@ def relabel(state: State, old: Array, new: Array) -> State:
     if len(new) > 2 >= len(old):
         for name in ("update.norm2", "budget.norm2"):
             if name in state:
-                state[name] = state[name] / 2  # |(-f/2, f/2)|^2
+                state[name] = state[name] / (4 if len(old) == 1 else 2)  # |(-f/2, 0, ..)|^2, |(-f/2, f/2)|^2
     if "budget.recent.y" in state:
         y = state["budget.recent.y"]
         label = at[(y > 0).astype(int) if len(old) <= 2 else y.astype(int)]

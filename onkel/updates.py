@@ -56,9 +56,24 @@ class Update(Part):
         """Refuse a loss this rule is not defined for."""
 
 
+class Diverged(FloatingPointError):
+    """The model's numbers leave the range of floating point; it keeps what it knew before that round."""
+
+
+def sane(values: Any) -> bool:
+    """Small enough to be squared and added up without harm."""
+    return bool((np.abs(values) < 1e150).all())
+
+
 def along(slope: Array, length: float) -> Array | None:
-    """The coefficients of a step of that length against the slope; None where it would not move."""
-    return -length * slope if length != 0 and slope.any() else None
+    """The coefficients of a step of that length against the slope; None where it would not move.
+
+    Called before any memory changes, so that a step too far leaves none.
+    """
+    coef = -length * slope
+    if not sane(coef):
+        raise Diverged(f"the step is {coef}")
+    return coef if coef.any() else None
 
 
 class Perceptron(Update):
@@ -121,6 +136,7 @@ class Pegasos(Update):
     def __post_init__(self) -> None:
         self._positive("lam")
         self._finite("lam")
+        self._boolean("project")
 
     @property
     def exact_norm(self) -> bool:  # type: ignore[override]
@@ -138,11 +154,11 @@ def project(shrink: float, coef: Array | None, round: Round, memory: Memory, rad
     """Scale the step so that the new |f| is at most radius; does nothing without a norm in memory."""
     if "norm2" not in memory:
         return shrink, coef
-    norm2 = shrink**2 * memory["norm2"]
+    norm2, most = shrink**2 * memory["norm2"], radius * radius
     if coef is not None:
         norm2 += 2 * shrink * float(coef @ round.s) + float(coef @ coef) * round.kxx
-    memory["norm2"] = min(max(norm2, 0.0), radius**2)
-    if norm2 <= radius**2:
+    memory["norm2"] = min(max(norm2, 0.0), most)
+    if norm2 <= most:
         return shrink, coef
     factor = radius / math.sqrt(norm2)
     return shrink * factor, None if coef is None else coef * factor
@@ -163,7 +179,9 @@ class PassiveAggressive(Update):
 
     def check(self, loss: Loss) -> None:
         if type(loss).__name__ not in ("Hinge", "EpsilonInsensitive"):
-            raise ValueError(f"PassiveAggressive needs a piecewise linear loss, Hinge or EpsilonInsensitive; got {loss!r}")
+            raise ValueError(
+                f"PassiveAggressive needs a piecewise linear loss, Hinge or EpsilonInsensitive; got {loss!r}"
+            )
 
     def step(self, round: Round, memory: Memory) -> Step:
         v, C = float(round.slope @ round.slope) * round.kxx, self.C * round.weight
@@ -225,6 +243,7 @@ class AdaptiveThreshold(Update):
         self._positive("eta", "nu")
         self._nonnegative("lam")
         self._finite("eta", "lam", "start_at")
+        self._boolean("margin", "clamp")
         self._require("nu", self.nu < 1, "between 0 and 1")
         self._require("lam", self.eta * self.lam < 1, f"< 1 / eta = {1 / self.eta:g}")
 
@@ -236,9 +255,10 @@ class AdaptiveThreshold(Update):
         return {"threshold": float(self.start_at)}
 
     def step(self, round: Round, memory: Memory) -> Step:
+        coef = along(round.slope, self.eta * round.weight)
         error = bool(round.slope.any())
         rise = self.eta * round.weight * (self.nu - error)
         memory["threshold"] += rise if self.margin else -rise
         if self.clamp:
             memory["threshold"] = max(0.0, memory["threshold"])
-        return 1 - self.eta * self.lam, along(round.slope, self.eta * round.weight)
+        return 1 - self.eta * self.lam, coef

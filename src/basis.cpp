@@ -7,10 +7,14 @@ namespace onkel {
 
 double Compare::operator()(double x, double z) const {
     switch (kind) {
-        case product: return x * z;
-        case square: return (x - z) * (x - z);
-        case absolute: return std::abs(x - z);
-        case cauchy: return std::log1p(gamma * (x - z) * (x - z));
+        case product:
+            return x * z;
+        case square:
+            return (x - z) * (x - z);
+        case absolute:
+            return std::abs(x - z);
+        case cauchy:
+            return std::log1p(gamma * (x - z) * (x - z));
     }
     return 0;
 }
@@ -23,7 +27,7 @@ typename Basis<T>::Column& Basis<T>::declare(const std::string& name, std::size_
 
 template <class T>
 void Basis<T>::prepare(const Compare& compare) {
-    if (compare.kind != Compare::product && !rest(compare)) {
+    if (sparse_ && compare.kind != Compare::product && !rest(compare)) {
         rests_.push_back({compare, std::vector<double>(1)});  // never empty: `rest` must not be null
     }
 }
@@ -38,44 +42,68 @@ const double* Basis<T>::rest(const Compare& compare) const {
 
 template <class T>
 void Basis<T>::append(Row<T> x) {
-    if (sparse_) {
+    if (tiled_) {
+        capacity_ = std::max({capacity_, columns_, std::size_t{1}});
+        if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() + stride());
+        T* to = first(n_);
+        for (std::size_t e = 0; e < x.count; ++e) to[(x.index ? x.index[e] : e) * lanes<T>] = x.values[e];
+        if (sparse_) note_nonzeros(x);
+    } else {
         SparseRow row;
         for (std::size_t e = 0; e < x.count; ++e) {
-            if (x.index || x.values[e] != 0) {
+            if (x.values[e] != 0) {
                 row.index.push_back(x.index ? x.index[e] : static_cast<std::int32_t>(e));
                 row.values.push_back(x.values[e]);
             }
         }
         rows_.push_back(std::move(row));
-    } else {
-        capacity_ = std::max({capacity_, columns_, std::size_t{1}});
-        if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() + stride());
-        for (std::size_t e = 0; e < x.count; ++e) at(n_, x.index ? x.index[e] : e) = x.values[e];
     }
     ++n_;
     for (const auto& column : named_) {
         for (auto& values : column->values) values.push_back(0);
     }
     for (Rest& r : rests_) {
-        r.values.resize(padded());
+        if (r.values.size() < padded(n_)) r.values.resize(padded(n_));
         double total = 0;
         for (std::size_t e = 0; e < x.count; ++e) total += r.compare(0, x.values[e]);
         r.values[n_ - 1] = total;
     }
 }
 
+// Which columns of the row just stored are not zero; what a removed row left behind is used again.
+template <class T>
+void Basis<T>::note_nonzeros(Row<T> x) {
+    if (nonzeros_.size() <= n_) nonzeros_.resize(n_ + 1);
+    std::vector<std::int32_t>& columns = nonzeros_[n_];
+    columns.clear();
+    for (std::size_t e = 0; e < x.count; ++e) columns.push_back(x.index ? x.index[e] : static_cast<std::int32_t>(e));
+}
+
 template <class T>
 void Basis<T>::remove(std::size_t i) {
-    const std::size_t last = n_ - 1;
-    if (sparse_) {
-        if (i != last) rows_[i] = std::move(rows_[last]);
-        rows_.pop_back();
-    } else {
-        for (std::size_t j = 0; j < columns_; ++j) {
-            at(i, j) = at(last, j);
-            at(last, j) = 0;  // unused lanes hold zeros
+    const std::size_t last = --n_;
+    if (tiled_) {
+        T* to = first(i);
+        T* from = first(last);
+        if (sparse_) {
+            for (const std::int32_t j : nonzeros_[i]) to[j * lanes<T>] = 0;
+            if (i != last) {
+                for (const std::int32_t j : nonzeros_[last]) {
+                    to[j * lanes<T>] = from[j * lanes<T>];
+                    from[j * lanes<T>] = 0;  // unused lanes hold zeros
+                }
+                nonzeros_[i].swap(nonzeros_[last]);
+            }
+        } else {
+            for (std::size_t j = 0; j < columns_; ++j) {
+                to[j * lanes<T>] = from[j * lanes<T>];
+                from[j * lanes<T>] = 0;
+            }
         }
         if (last % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
+    } else {
+        if (i != last) rows_[i] = std::move(rows_[last]);
+        rows_.pop_back();
     }
     for (const auto& column : named_) {
         for (auto& values : column->values) {
@@ -84,8 +112,16 @@ void Basis<T>::remove(std::size_t i) {
         }
     }
     for (Rest& r : rests_) r.values[i] = r.values[last];
-    n_ = last;
-    for (Rest& r : rests_) r.values.resize(std::max(padded(), std::size_t{1}));
+}
+
+template <class T>
+void Basis<T>::clear() {
+    n_ = 0;
+    tiles_.clear();
+    rows_.clear();
+    for (const auto& column : named_) {
+        for (auto& values : column->values) values.clear();
+    }
 }
 
 template <class T>
@@ -93,26 +129,27 @@ void Basis<T>::widen(std::size_t columns) {
     if (columns <= columns_) return;
     const std::size_t old = columns_;
     columns_ = columns;
-    if (sparse_) return;
-    if (columns > dense_columns) {  // rows become sparse
+    if (!tiled_) return;
+    if (sparse_ && columns > dense_columns) {
         for (std::size_t i = 0; i < n_; ++i) {
             SparseRow row;
             for (std::size_t j = 0; j < old; ++j) {
-                if (at(i, j) != 0) {
+                if (const T value = first(i)[j * lanes<T>]; value != 0) {
                     row.index.push_back(static_cast<std::int32_t>(j));
-                    row.values.push_back(at(i, j));
+                    row.values.push_back(value);
                 }
             }
             rows_.push_back(std::move(row));
         }
-        sparse_ = true;
+        tiled_ = false;
         tiles_ = {};
+        nonzeros_ = {};
     } else if (columns > capacity_ && n_ > 0) {
         Basis wider(columns + columns / 2, false);
         wider.capacity_ = wider.columns_;
         wider.tiles_.resize(tiles_.size() / stride() * wider.stride());
         for (std::size_t i = 0; i < n_; ++i) {
-            for (std::size_t j = 0; j < old; ++j) wider.at(i, j) = at(i, j);
+            for (std::size_t j = 0; j < old; ++j) wider.first(i)[j * lanes<T>] = first(i)[j * lanes<T>];
         }
         capacity_ = wider.capacity_;
         tiles_ = std::move(wider.tiles_);
@@ -121,70 +158,81 @@ void Basis<T>::widen(std::size_t columns) {
 
 template <class T>
 Row<T> Basis<T>::row(std::size_t i, Workspace<T>& work) const {
-    if (sparse_) return {rows_[i].values.data(), rows_[i].index.data(), rows_[i].values.size()};
+    if (!tiled_) return {rows_[i].values.data(), rows_[i].index.data(), rows_[i].values.size()};
     work.row.resize(columns_);
-    for (std::size_t j = 0; j < columns_; ++j) work.row[j] = at(i, j);
+    for (std::size_t j = 0; j < columns_; ++j) work.row[j] = first(i)[j * lanes<T>];
     return {work.row.data(), nullptr, columns_};
 }
 
 template <class T>
-void Basis<T>::sums(const Compare& compare, Row<T> x, Workspace<T>& work, T* out) const {
-    if (n_ == 0) return;
-    if (!sparse_ && x.index && 2 * x.count >= columns_) {  // hardly sparse: differences do not cancel as rests do
-        work.filled.assign(columns_, 0);
-        for (std::size_t e = 0; e < x.count; ++e) work.filled[x.index[e]] = x.values[e];
-        x = {work.filled.data(), nullptr, columns_};
-    }
-    const Pair pair = static_cast<Pair>(compare.kind);
-    if (!sparse_ && compare.kind != Compare::cauchy) {
-        const std::size_t count = padded() / lanes<T>;
-        if (x.index) {
-            simd<T>().sparse(pair, tiles_.data(), stride(), count, x.values, x.index, x.count, rest(compare), out);
-        } else {
-            simd<T>().dense(pair, tiles_.data(), stride(), count, x.values, columns_, out);
+void Basis<T>::sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
+                    std::size_t stride_out) const {
+    if (tiled_ && compare.kind != Compare::cauchy) {
+        const Pair pair = static_cast<Pair>(compare.kind);
+        const std::size_t count = (padded(range.last) - range.first) / lanes<T>;
+        const T* tiles = first(range.first);
+        out += range.first;
+        if (!X.indices) {
+            simd<T>().dense_many(pair, tiles, stride(), count, X.values, X.columns, X.n, columns_, out, stride_out);
+            return;
         }
-        return;
-    }
-    const double* rests = rest(compare);
-    if (!sparse_) {
-        for (std::size_t i = 0; i < n_; ++i) {
-            double total = x.index ? rests[i] : 0;
-            for (std::size_t e = 0; e < x.count; ++e) {
-                const double z = at(i, x.index ? x.index[e] : e);
-                total += compare(x.values[e], z) - (x.index ? compare(0, z) : 0);
+        const double* rests = rest(compare);
+        for (std::size_t q = 0, end; q < X.n; q = end) {  // runs of truly sparse examples, and the others one by one
+            for (end = q; end < X.n && truly_sparse(X[end]);) ++end;
+            if (end > q) {
+                simd<T>().sparse_many(pair, tiles, stride(), count, X.values, X.indices, X.starts + q, end - q,
+                                      rests ? rests + range.first : nullptr, out + q * stride_out, stride_out);
+            } else {
+                const Row<T> x = filled(X[end++], work);
+                simd<T>().dense(pair, tiles, stride(), count, x.values, columns_, out + q * stride_out);
             }
-            out[i] = static_cast<T>(compare.kind == Compare::product ? total : std::max(total, 0.0));
         }
         return;
     }
-    // sparse rows meet the spread-out example: where z is zero, compare(x, 0) is the whole of it
-    const T* spread = x.values;
-    double whole = 0;
-    for (std::size_t e = 0; e < x.count; ++e) whole += compare(x.values[e], 0);
-    if (x.index) {
-        work.scattered.resize(columns_);  // all zeros: every use cleans up
-        for (std::size_t e = 0; e < x.count; ++e) work.scattered[x.index[e]] = x.values[e];
-        spread = work.scattered.data();
-    }
-    for (std::size_t i = 0; i < n_; ++i) {
-        const SparseRow& z = rows_[i];
-        double total = whole;
-        for (std::size_t e = 0; e < z.index.size(); ++e) {
-            const double xj = spread[z.index[e]];
-            total += compare(xj, z.values[e]) - compare(xj, 0);
+    for (std::size_t q = 0; q < X.n; ++q) sum(compare, X[q], range, work, out + q * stride_out);
+}
+
+// The example with its zeros.
+template <class T>
+Row<T> Basis<T>::filled(Row<T> x, Workspace<T>& work) const {
+    work.filled.assign(columns_, 0);
+    for (std::size_t e = 0; e < x.count; ++e) work.filled[x.index[e]] = x.values[e];
+    return {work.filled.data(), nullptr, columns_};
+}
+
+// What no vector code is for: any comparison, any storage.
+template <class T>
+void Basis<T>::sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const {
+    if (!tiled_) return sum_sparse(compare, x, range, out);
+    if (x.index && !truly_sparse(x)) x = filled(x, work);
+    const double* rests = rest(compare);
+    for (std::size_t i = range.first; i < range.last; ++i) {
+        double total = x.index ? rests[i] : 0;
+        for (std::size_t e = 0; e < x.count; ++e) {
+            const double z = first(i)[(x.index ? x.index[e] : e) * lanes<T>];
+            total += compare(x.values[e], z) - (x.index ? compare(0, z) : 0);
         }
-        out[i] = static_cast<T>(compare.kind == Compare::product ? total : std::max(total, 0.0));
-    }
-    if (x.index) {
-        for (std::size_t e = 0; e < x.count; ++e) work.scattered[x.index[e]] = 0;
+        out[i] = static_cast<T>(std::max(total, 0.0));
     }
 }
 
+// Sparse rows: two lists of non-zeros, walked side by side.
 template <class T>
-void Basis<T>::sums(const Compare& compare, const T* x, std::size_t queries, T* out, std::size_t stride_out) const {
-    const Pair pair = static_cast<Pair>(compare.kind);
-    simd<T>().dense_many(pair, tiles_.data(), stride(), padded() / lanes<T>, x, columns_, queries, columns_, out,
-                         stride_out);
+void Basis<T>::sum_sparse(const Compare& compare, Row<T> x, Range range, T* out) const {
+    for (std::size_t i = range.first; i < range.last; ++i) {
+        const SparseRow& z = rows_[i];
+        double total = 0;
+        std::size_t a = 0;
+        std::size_t b = 0;
+        while (a < x.count || b < z.index.size()) {
+            const std::int64_t j = a < x.count ? (x.index ? x.index[a] : static_cast<std::int64_t>(a)) : columns_;
+            const std::int64_t l = b < z.index.size() ? z.index[b] : columns_;
+            total += compare(j <= l ? x.values[a] : 0, l <= j ? z.values[b] : 0);
+            a += j <= l;
+            b += l <= j;
+        }
+        out[i] = static_cast<T>(total);
+    }
 }
 
 template <class T>
@@ -198,10 +246,10 @@ void Basis<T>::save(Store& store, const std::string& prefix) const {
         }
         store.put(prefix + "." + column->name, std::move(flat), {n_, width});
     }
-    if (!sparse_) {
+    if (tiled_) {
         std::vector<T> flat(n_ * columns_);
         for (std::size_t i = 0; i < n_; ++i) {
-            for (std::size_t j = 0; j < columns_; ++j) flat[i * columns_ + j] = at(i, j);
+            for (std::size_t j = 0; j < columns_; ++j) flat[i * columns_ + j] = first(i)[j * lanes<T>];
         }
         store.put(prefix + ".x", std::move(flat), {n_, columns_});
         return;
@@ -222,15 +270,14 @@ void Basis<T>::save(Store& store, const std::string& prefix) const {
 
 template <class T>
 void Basis<T>::load(const Store& store, const std::string& prefix) {
-    while (n_) remove(n_ - 1);
+    clear();
     const std::string dense = prefix + ".x";
     if (store.has(dense)) {
         const std::vector<T> x = store.get<T>(dense, 2);
         const std::size_t rows = store.shape(dense)[0];
         const std::size_t columns = store.shape(dense)[1];
-        if (columns > columns_ || x.size() != rows * columns) Store::refuse(dense, "has the wrong shape");
-        if (sparse_ && rows == 0) return;
-        sparse_ = false;
+        if (columns != columns_ || x.size() != rows * columns) Store::refuse(dense, "has the wrong shape");
+        if (rows) tiled_ = true;
         for (std::size_t i = 0; i < rows; ++i) append({x.data() + i * columns, nullptr, columns});
     } else {
         const std::vector<T> data = store.get<T>(prefix + ".data", 1);
@@ -241,7 +288,7 @@ void Basis<T>::load(const Store& store, const std::string& prefix) {
             !std::is_sorted(starts.begin(), starts.end())) {
             Store::refuse(prefix + ".indptr", "does not fit its data");
         }
-        sparse_ = true;
+        tiled_ = false;
         for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
             std::vector<std::int32_t> index;
             for (std::int64_t e = starts[i]; e < starts[i + 1]; ++e) {

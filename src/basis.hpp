@@ -1,6 +1,6 @@
 // Basis: a table of stored examples with named columns that move with them.
 //
-// Rows lie feature-major in tiles (see simd.hpp), so that one example meets all of them at vector speed and a
+// Rows lie feature-major in tiles (see simd.hpp), so that an example meets all of them at vector speed and a
 // sparse one costs its non-zeros alone. Sparse streams of very many columns are stored sparsely instead.
 #pragma once
 
@@ -41,51 +41,64 @@ struct Compare {
     bool operator==(const Compare&) const = default;
 };
 
+// Rows first .. last - 1 of a table; first is a multiple of the lanes.
+struct Range {
+    std::size_t first = 0;
+    std::size_t last = 0;
+};
+
 // Room for the intermediate results of one thread.
 template <class T>
 struct Workspace {
-    std::vector<T> filled;     // a hardly sparse example with its zeros
-    std::vector<T> scattered;  // a sparse example among zeros, which are left as found
-    std::vector<T> row;        // a stored row, gathered
+    std::vector<T> filled;   // a hardly sparse example with its zeros
+    std::vector<T> row;      // a stored row, gathered
+    std::vector<T> k;        // a kernel row
+    std::int64_t starts[2];  // of a matrix of one sparse row
 };
 
 template <class T>
 class Basis {
-  public:
+public:
     struct Column {
         std::string name;
         std::vector<std::vector<double>> values;  // one vector per output: contiguous over rows
         bool saved = true;
     };
 
-    Basis(std::size_t columns, bool sparse) : columns_(columns), sparse_(sparse && columns > dense_columns) {}
+    Basis(std::size_t columns, bool sparse)
+        : columns_(columns), sparse_(sparse), tiled_(!sparse || columns <= dense_columns) {}
 
     std::size_t n() const { return n_; }
     std::size_t columns() const { return columns_; }
-    // Elements a result of `sums` may write.
-    std::size_t padded() const { return (n_ + lanes<T> - 1) / lanes<T> * lanes<T>; }
+    Range all() const { return {0, n_}; }
+    // Do most examples come sparse?
+    bool sparse() const { return sparse_; }
+    bool tiled() const { return tiled_; }
+    // Elements that kernel rows need: n, up to whole tiles.
+    static std::size_t padded(std::size_t n) { return (n + lanes<T> - 1) / lanes<T> * lanes<T>; }
+    // Is it worth reading the example by its non-zeros? Otherwise differences are better: they do not cancel.
+    bool truly_sparse(const Row<T>& x) const { return x.index && sparse_ && 2 * x.count < columns_; }
 
     // Named columns; declared before the first row. References stay valid.
     Column& declare(const std::string& name, std::size_t width, bool saved = true);
     // Make sparse examples cheap for this comparison; declared before the first row.
     void prepare(const Compare& compare);
 
-    void append(Row<T> x);     // named values start at zero
+    void append(Row<T> x);       // named values start at zero
     void remove(std::size_t i);  // the last row takes its place
+    void clear();
     void widen(std::size_t columns);
     // A view of stored row i, valid until the workspace or the table changes.
     Row<T> row(std::size_t i, Workspace<T>& work) const;
 
-    // out[i] = sum_j compare(x_j, z_ij) for all rows; writes padded() elements.
-    void sums(const Compare& compare, Row<T> x, Workspace<T>& work, T* out) const;
-    // The same for several dense examples; only where rows lie in tiles.
-    void sums(const Compare& compare, const T* x, std::size_t queries, T* out, std::size_t stride) const;
-    bool tiled() const { return !sparse_; }
+    // out[q * stride + i] = sum_j compare(x_qj, z_ij) for the rows i of the range, up to whole tiles.
+    void sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
+              std::size_t stride) const;
 
     void save(Store& store, const std::string& prefix) const;
     void load(const Store& store, const std::string& prefix);
 
-  private:
+private:
     struct Rest {
         Compare compare;
         std::vector<double> values;  // sum_j compare(0, z_ij), padded
@@ -95,17 +108,24 @@ class Basis {
         std::vector<T> values;
     };
 
+    void sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
+    void sum_sparse(const Compare& compare, Row<T> x, Range range, T* out) const;
+    void note_nonzeros(Row<T> x);
+    Row<T> filled(Row<T> x, Workspace<T>& work) const;
     const double* rest(const Compare& compare) const;
     std::size_t stride() const { return capacity_ * lanes<T>; }
-    T& at(std::size_t i, std::size_t j) { return tiles_[i / lanes<T> * stride() + j * lanes<T> + i % lanes<T>]; }
-    const T& at(std::size_t i, std::size_t j) const { return const_cast<Basis*>(this)->at(i, j); }
+    // Feature 0 of row i; feature j is lanes * j further.
+    T* first(std::size_t i) { return tiles_.data() + i / lanes<T> * stride() + i % lanes<T>; }
+    const T* first(std::size_t i) const { return const_cast<Basis*>(this)->first(i); }
 
     std::size_t n_ = 0;
     std::size_t columns_;
     std::size_t capacity_ = 0;  // columns a tile has room for
     bool sparse_;
+    bool tiled_;
     std::vector<T, Aligned<T>> tiles_;
-    std::vector<SparseRow> rows_;
+    std::vector<std::vector<std::int32_t>> nonzeros_;  // of rows in tiles, where examples come sparse
+    std::vector<SparseRow> rows_;                      // where there are no tiles
     std::vector<std::unique_ptr<Column>> named_;
     std::vector<Rest> rests_;
 };

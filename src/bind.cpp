@@ -141,13 +141,13 @@ void bind_learner(nb::module_& m, const char* name) {
         .def_prop_ro("t", &L::t)
         .def("state",
              [](const L& self) {
-                 nb::dict state;
+                 nb::typed<nb::dict, std::string, nb::object> state;
                  for (const auto& [key, field] : self.save().fields) state[key.c_str()] = to_array(field);
                  return state;
              })
         .def(
             "restore",
-            [](L& self, const nb::dict& state) {
+            [](L& self, const nb::typed<nb::dict, std::string, nb::object>& state) {
                 Store store;
                 for (auto [key, value] : state) {
                     Field field;
@@ -173,7 +173,7 @@ NB_MODULE(_core, m) {
         try {
             std::rethrow_exception(p);
         } catch (const Diverged& error) {
-            PyErr_SetString(PyExc_FloatingPointError, error.what());
+            PyErr_SetString(nb::module_::import_("onkel.learner").attr("Diverged").ptr(), error.what());
         }
     });
     m.def("instruction_set", &instruction_set);
@@ -188,10 +188,13 @@ NB_MODULE(_core, m) {
     nb::class_<Constant, Kernel>(m, "Constant").def(nb::init<double>(), "value"_a);
     using Kernels = std::vector<std::shared_ptr<Kernel>>;
     nb::class_<Sum, Kernel>(m, "Sum").def(
-        "__init__", [](Sum* self, const Kernels& kernels) { new (self) Sum({kernels.begin(), kernels.end()}); }, "kernels"_a);
+        "__init__", [](Sum* self, const Kernels& kernels) { new (self) Sum({kernels.begin(), kernels.end()}); },
+        "kernels"_a);
     nb::class_<Product, Kernel>(m, "Product")
-        .def("__init__", [](Product* self, const Kernels& kernels) { new (self) Product({kernels.begin(), kernels.end()}); },
-             "kernels"_a);
+        .def(
+            "__init__",
+            [](Product* self, const Kernels& kernels) { new (self) Product({kernels.begin(), kernels.end()}); },
+            "kernels"_a);
 
     nb::class_<Loss>(m, "Loss");
     nb::class_<Mistake, Loss>(m, "Mistake").def(nb::init<double, bool>(), "margin"_a, "strict_sign"_a);

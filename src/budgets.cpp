@@ -13,7 +13,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class T>
 void append(Expansion<T>& f, const Offer<T>& offer) {
-    f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef);
+    f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
 }
 
 std::size_t oldest(const std::vector<double>& born) {
@@ -93,9 +93,7 @@ double sign(double v) { return (v > 0) - (v < 0); }
 // The margin a term's own example keeps if the term leaves, divided by scale.
 template <class T>
 double margin_without(const Expansion<T>& f, std::size_t i) {
-    const auto value = [&](std::size_t o) {
-        return f.score->values[o][i] - f.coef.values[o][i] * f.diagonal[i];
-    };
+    const auto value = [&](std::size_t o) { return f.score->values[o][i] - f.coef.values[o][i] * f.diagonal[i]; };
     if (f.outputs == 1) return sign(f.coef.values[0][i]) * value(0);
     const std::size_t own = own_output(f, i);
     double best = -infinity;
@@ -125,10 +123,9 @@ std::size_t victim_by_margin(const Expansion<T>& f) {
 // Remove term i and take its part out of the column `score`.
 template <class T>
 void forget(Expansion<T>& f, std::size_t i, Workspace<T>& work) {
-    std::vector<T> k;
-    f.row(f.basis.row(i, work), work, k);
+    const T* k = f.row_of(f.basis.row(i, work), work);
     for (std::size_t o = 0; o < f.outputs; ++o) {
-        simd<T>().axpy(f.score->values[o].data(), -f.coef.values[o][i], k.data(), f.n());
+        simd<T>().axpy(f.score->values[o].data(), -f.coef.values[o][i], k, f.n());
     }
     f.remove(i, work);
 }
@@ -136,15 +133,12 @@ void forget(Expansion<T>& f, std::size_t i, Workspace<T>& work) {
 // Add the term and its part to the column `score`; `leaves` is the slot that makes room, or n.
 template <class T>
 void enter_scored(Expansion<T>& f, const Offer<T>& offer, std::size_t leaves) {
-    if (leaves < f.n()) {
-        offer.k[leaves] = offer.k[f.n() - 1];
-        forget(f, leaves, offer.work);
-    }
+    if (leaves < f.n()) forget(f, leaves, offer.work);
     std::vector<double> own(f.outputs);
     for (std::size_t o = 0; o < f.outputs; ++o) {
         const double inner = offer.coef[o] / f.scale;
-        own[o] = f.inner_score(offer.k.data(), o) + inner * offer.round.kxx;
-        simd<T>().axpy(f.score->values[o].data(), inner, offer.k.data(), f.n());
+        own[o] = f.inner_score(offer.k, o) + inner * offer.round.kxx;
+        simd<T>().axpy(f.score->values[o].data(), inner, offer.k, f.n());
     }
     append(f, offer);
     for (std::size_t o = 0; o < f.outputs; ++o) f.score->values[o].back() = own[o];
@@ -240,7 +234,7 @@ std::unique_ptr<Recent<double>>& RemoveByEvaluation::recent() {
 template <class T>
 void RemoveByEvaluation::enter(Expansion<T>& f, const Offer<T>& offer) {
     auto& seen = recent<T>();
-    if (!seen) seen = std::make_unique<Recent<T>>(f.basis.columns(), !f.basis.tiled());
+    if (!seen) seen = std::make_unique<Recent<T>>(f.basis.columns(), f.basis.sparse());
     if (size_) {
         if (seen->basis.n() == size_) seen->basis.remove(oldest(seen->born));
         seen->basis.append(offer.x);
@@ -253,11 +247,10 @@ void RemoveByEvaluation::enter(Expansion<T>& f, const Offer<T>& offer) {
 template <class T>
 std::size_t RemoveByEvaluation::victim(const Expansion<T>& f, Workspace<T>& work) {
     std::vector<double> mistakes(f.n(), 0);
-    std::vector<T> k;
     std::vector<double> s(f.outputs);
     const auto judge = [&](Row<T> x, double y) {  // does f without term i err on (x, y)?
-        f.row(x, work, k);
-        for (std::size_t o = 0; o < f.outputs; ++o) s[o] = f.inner_score(k.data(), o);
+        const T* k = f.row_of(x, work);
+        for (std::size_t o = 0; o < f.outputs; ++o) s[o] = f.inner_score(k, o);
         for (std::size_t i = 0; i < f.n(); ++i) {
             if (f.outputs == 1) {
                 mistakes[i] += (s[0] - f.coef.values[0][i] * static_cast<double>(k[i]) >= 0) != (y > 0);
@@ -298,9 +291,8 @@ void RemoveByEvaluation::save(Store& store) const {
     if (recent64_) recent64_->basis.save(store, "budget.recent");
 }
 
-void RemoveByEvaluation::load(const Store& store, std::size_t columns, bool single) {
+void RemoveByEvaluation::load(const Store& store, std::size_t columns, bool sparse, bool single) {
     if (!store.has("budget.recent.born")) return;
-    const bool sparse = !store.has("budget.recent.x");
     if (single) {
         recent32_ = std::make_unique<Recent<float>>(columns, sparse);
         recent32_->basis.load(store, "budget.recent");
@@ -322,9 +314,9 @@ void Forget::enter(Expansion<T>& f, const Offer<T>& offer) {
     if (f.n() <= budget_) return;
     const std::size_t r = oldest(f.born);
     const std::size_t own = own_output(f, r);
-    f.row(f.basis.row(r, offer.work), offer.work, offer.k);
+    const T* k = f.row_of(f.basis.row(r, offer.work), offer.work);
     const double a = f.scale * f.coef.values[own][r];
-    const double fx = f.scale * f.inner_score(offer.k.data(), own);
+    const double fx = f.scale * f.inner_score(k, own);
     const double s = std::abs(a);
     const double mu = absolute_ ? std::abs(fx) : std::copysign(1.0, a) * fx;
     const double phi = factor(s, mu, 15.0 / 32.0 * M_ - Q_);
@@ -349,7 +341,7 @@ void Forget::enter_basic(Expansion<T>& f, const Offer<T>& offer) {
     double norm2 = norm2_;
     for (std::size_t o = 0; o < f.outputs; ++o) {
         const double c = offer.coef[o];
-        norm2 += 2 * c * f.scale * f.inner_score(offer.k.data(), o) + c * c * offer.round.kxx;
+        norm2 += 2 * c * f.scale * f.inner_score(offer.k, o) + c * c * offer.round.kxx;
     }
     append(f, offer);
     const double bound = std::sqrt(over / std::log(over)) / 4;
@@ -358,10 +350,10 @@ void Forget::enter_basic(Expansion<T>& f, const Offer<T>& offer) {
     norm2 *= phi * phi;
     if (f.n() > budget_) {
         const std::size_t r = oldest(f.born);
-        f.row(f.basis.row(r, offer.work), offer.work, offer.k);
+        const T* k = f.row_of(f.basis.row(r, offer.work), offer.work);
         for (std::size_t o = 0; o < f.outputs; ++o) {
             const double a = f.scale * f.coef.values[o][r];
-            norm2 += a * a * static_cast<double>(offer.k[r]) - 2 * a * f.scale * f.inner_score(offer.k.data(), o);
+            norm2 += a * a * static_cast<double>(k[r]) - 2 * a * f.scale * f.inner_score(k, o);
         }
         f.remove(r, offer.work);
     }
@@ -377,7 +369,7 @@ void Forget::save(Store& store) const {
     }
 }
 
-void Forget::load(const Store& store, std::size_t, bool) {
+void Forget::load(const Store& store, std::size_t, bool, bool) {
     if (basic_) {
         norm2_ = store.get<double>("budget.norm2");
     } else {

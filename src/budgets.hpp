@@ -19,13 +19,13 @@ template <class T>
 struct Offer {
     const Round& round;
     Row<T> x;
-    std::vector<T>& k;
+    T* k;
     const double* coef;
     Workspace<T>& work;
 };
 
 class Budget {
-  public:
+public:
     virtual ~Budget() = default;
     virtual void insert(Expansion<float>& f, const Offer<float>& offer) = 0;
     virtual void insert(Expansion<double>& f, const Offer<double>& offer) = 0;
@@ -33,48 +33,48 @@ class Budget {
     virtual bool needs_scores() const { return false; }
     virtual void widen(std::size_t /*columns*/) {}
     virtual void save(Store&) const {}
-    virtual void load(const Store&, std::size_t /*columns*/, bool /*single*/) {}
+    virtual void load(const Store&, std::size_t /*columns*/, bool /*sparse*/, bool /*single*/) {}
 };
 
 // Writes the overloads for float and double from one template `enter` of the derived class.
 template <class Self, class Base = Budget>
 class BudgetFor : public Base {
-  public:
+public:
     using Base::Base;
     void insert(Expansion<float>& f, const Offer<float>& offer) final { static_cast<Self&>(*this).enter(f, offer); }
     void insert(Expansion<double>& f, const Offer<double>& offer) final { static_cast<Self&>(*this).enter(f, offer); }
 };
 
 class Unlimited final : public BudgetFor<Unlimited> {
-  public:
+public:
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
 };
 
 class Truncate final : public BudgetFor<Truncate> {
-  public:
+public:
     explicit Truncate(double rounds) : rounds_(rounds) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
 
-  private:
+private:
     double rounds_;
 };
 
 class Stop final : public BudgetFor<Stop> {
-  public:
+public:
     explicit Stop(std::size_t budget) : budget_(budget) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
 
-  private:
+private:
     std::size_t budget_;
 };
 
 // One term leaves when a new one finds no room: drawn at random, or the oldest.
 template <bool random>
 class Replace final : public BudgetFor<Replace<random>> {
-  public:
+public:
     Replace(std::size_t budget, bool unbiased, std::optional<double> cap)
         : budget_(budget), unbiased_(unbiased), cap_(cap) {}
     template <class T>
@@ -83,11 +83,11 @@ class Replace final : public BudgetFor<Replace<random>> {
     void save(Store& store) const override {
         if (random) store.put("budget.random", random_.state);
     }
-    void load(const Store& store, std::size_t, bool) override {
+    void load(const Store& store, std::size_t, bool, bool) override {
         if (random) random_.state = store.get<std::uint64_t>("budget.random");
     }
 
-  private:
+private:
     std::size_t budget_;
     bool unbiased_;
     std::optional<double> cap_;
@@ -98,40 +98,40 @@ using RemoveRandom = Replace<true>;
 using RemoveOldest = Replace<false>;
 
 class RemoveWeighted final : public BudgetFor<RemoveWeighted> {
-  public:
+public:
     RemoveWeighted(std::size_t budget, std::optional<double> cap) : budget_(budget), cap_(cap) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
     void start(std::uint64_t seed) override { random_ = Random(seed, "removal"); }
     void save(Store& store) const override { store.put("budget.random", random_.state); }
-    void load(const Store& store, std::size_t, bool) override {
+    void load(const Store& store, std::size_t, bool, bool) override {
         random_.state = store.get<std::uint64_t>("budget.random");
     }
 
-  private:
+private:
     std::size_t budget_;
     std::optional<double> cap_;
     Random random_;
 };
 
 class RemoveSmallest final : public BudgetFor<RemoveSmallest> {
-  public:
+public:
     explicit RemoveSmallest(std::size_t budget) : budget_(budget) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
 
-  private:
+private:
     std::size_t budget_;
 };
 
 class RemoveByMargin final : public BudgetFor<RemoveByMargin> {
-  public:
+public:
     RemoveByMargin(std::size_t budget, double beta, bool distil) : budget_(budget), beta_(beta), distil_(distil) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
     bool needs_scores() const override { return true; }
 
-  private:
+private:
     std::size_t budget_;
     double beta_;
     bool distil_;
@@ -148,7 +148,7 @@ struct Recent {
 };
 
 class RemoveByEvaluation final : public BudgetFor<RemoveByEvaluation> {
-  public:
+public:
     RemoveByEvaluation(std::size_t budget, std::optional<std::size_t> recent)
         : budget_(budget), size_(recent.value_or(budget)) {}
     template <class T>
@@ -156,9 +156,9 @@ class RemoveByEvaluation final : public BudgetFor<RemoveByEvaluation> {
     bool needs_scores() const override { return true; }
     void widen(std::size_t columns) override;
     void save(Store& store) const override;
-    void load(const Store& store, std::size_t columns, bool single) override;
+    void load(const Store& store, std::size_t columns, bool sparse, bool single) override;
 
-  private:
+private:
     template <class T>
     std::unique_ptr<Recent<T>>& recent();
     template <class T>
@@ -171,15 +171,15 @@ class RemoveByEvaluation final : public BudgetFor<RemoveByEvaluation> {
 };
 
 class Forget final : public BudgetFor<Forget> {
-  public:
+public:
     Forget(std::size_t budget, const std::string& variant, bool absolute, bool legacy_root)
         : budget_(budget), basic_(variant == "basic"), absolute_(absolute), legacy_root_(legacy_root) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
     void save(Store& store) const override;
-    void load(const Store& store, std::size_t, bool) override;
+    void load(const Store& store, std::size_t, bool, bool) override;
 
-  private:
+private:
     template <class T>
     void enter_basic(Expansion<T>& f, const Offer<T>& offer);
     double factor(double s, double mu, double room) const;

@@ -1,6 +1,7 @@
 // Kernels: k(x, z) = shape( sum_j compare(x_j, z_j) ); sums and products of such.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -11,15 +12,13 @@
 namespace onkel {
 
 class Kernel {
-  public:
+public:
     virtual ~Kernel() = default;
 
-    // k[i] = k(x_i, x) for all stored rows; writes basis.padded() elements.
-    virtual void row(const Basis<float>&, Row<float> x, Workspace<float>&, float* k) const = 0;
-    virtual void row(const Basis<double>&, Row<double> x, Workspace<double>&, double* k) const = 0;
-    // The same for several dense examples at once, k[q * stride + i].
-    virtual void rows(const Basis<float>&, Rows<float> x, Workspace<float>&, float* k, std::size_t stride) const = 0;
-    virtual void rows(const Basis<double>&, Rows<double> x, Workspace<double>&, double* k,
+    // k[q * stride + i] = k(x_i, x_q) for the rows i of the range, up to whole tiles.
+    virtual void rows(const Basis<float>&, const Rows<float>& X, Range, Workspace<float>&, float* k,
+                      std::size_t stride) const = 0;
+    virtual void rows(const Basis<double>&, const Rows<double>& X, Range, Workspace<double>&, double* k,
                       std::size_t stride) const = 0;
     // k(x, x)
     virtual double diagonal(Row<float> x) const = 0;
@@ -27,6 +26,8 @@ class Kernel {
     // Tell the table which comparisons are coming.
     virtual void prepare(Basis<float>&) const = 0;
     virtual void prepare(Basis<double>&) const = 0;
+    // Is k(x, z) = k(z, x) to the last bit, for dense or for sparse examples?
+    virtual bool symmetric(bool sparse) const = 0;
 };
 
 using KernelPointer = std::shared_ptr<const Kernel>;
@@ -34,49 +35,37 @@ using KernelPointer = std::shared_ptr<const Kernel>;
 // Writes the overloads for float and double from one template each of the derived class.
 template <class Self>
 class KernelFor : public Kernel {
-  public:
-    void row(const Basis<float>& b, Row<float> x, Workspace<float>& w, float* k) const final { self().fill(b, x, w, k); }
-    void row(const Basis<double>& b, Row<double> x, Workspace<double>& w, double* k) const final {
-        self().fill(b, x, w, k);
+public:
+    void rows(const Basis<float>& b, const Rows<float>& X, Range range, Workspace<float>& w, float* k,
+              std::size_t stride) const final {
+        self().fill(b, X, range, w, k, stride);
     }
-    void rows(const Basis<float>& b, Rows<float> x, Workspace<float>& w, float* k, std::size_t stride) const final {
-        self().fill_many(b, x, w, k, stride);
-    }
-    void rows(const Basis<double>& b, Rows<double> x, Workspace<double>& w, double* k, std::size_t stride) const final {
-        self().fill_many(b, x, w, k, stride);
+    void rows(const Basis<double>& b, const Rows<double>& X, Range range, Workspace<double>& w, double* k,
+              std::size_t stride) const final {
+        self().fill(b, X, range, w, k, stride);
     }
     double diagonal(Row<float> x) const final { return self().at_itself(x); }
     double diagonal(Row<double> x) const final { return self().at_itself(x); }
     void prepare(Basis<float>& b) const final { self().announce(b); }
     void prepare(Basis<double>& b) const final { self().announce(b); }
 
-    template <class T>
-    void fill_many(const Basis<T>& b, Rows<T> x, Workspace<T>& w, T* k, std::size_t stride) const {
-        for (std::size_t q = 0; q < x.n; ++q) self().fill(b, x[q], w, k + q * stride);
-    }
-
-  private:
+private:
     const Self& self() const { return static_cast<const Self&>(*this); }
 };
 
 // Kernels with one comparison and a shape.
 template <class Self>
 class Shaped : public KernelFor<Self> {
-  public:
+public:
     template <class T>
-    void fill(const Basis<T>& b, Row<T> x, Workspace<T>& w, T* k) const {
-        b.sums(self().compare(), x, w, k);
-        self().shape(k, b.n());
-    }
-
-    template <class T>
-    void fill_many(const Basis<T>& b, Rows<T> x, Workspace<T>& w, T* k, std::size_t stride) const {
-        if (!b.tiled() || x.indices || self().compare().kind == Compare::cauchy) {
-            KernelFor<Self>::fill_many(b, x, w, k, stride);
-            return;
+    void fill(const Basis<T>& b, const Rows<T>& X, Range range, Workspace<T>& w, T* k, std::size_t stride) const {
+        constexpr std::size_t step = 2048;  // so that sums are still in the cache when they are shaped
+        for (std::size_t i = range.first; i < range.last; i += step) {
+            const Range part{i, std::min(i + step, range.last)};
+            b.sums(self().compare(), X, part, w, k, stride);
+            const std::size_t count = b.padded(part.last) - part.first;
+            for (std::size_t q = 0; q < X.n; ++q) self().shape(k + q * stride + i, count);
         }
-        b.sums(self().compare(), x.values, x.n, k, stride);
-        for (std::size_t q = 0; q < x.n; ++q) self().shape(k + q * stride, b.n());
     }
 
     template <class T>
@@ -85,8 +74,7 @@ class Shaped : public KernelFor<Self> {
         if (self().compare().kind == Compare::product) {  // every other comparison of x with itself is zero
             for (std::size_t e = 0; e < x.count; ++e) total += static_cast<double>(x.values[e]) * x.values[e];
         }
-        self().shape(&total, 1);
-        return total;
+        return self().at(total);
     }
 
     template <class T>
@@ -94,46 +82,50 @@ class Shaped : public KernelFor<Self> {
         b.prepare(self().compare());
     }
 
-  private:
+    bool symmetric(bool sparse) const override {
+        return !sparse || self().compare().kind == Compare::product || self().compare().kind == Compare::square;
+    }
+
+    template <class T>
+    void shape(T* v, std::size_t n) const {
+        for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<T>(self().at(v[i]));
+    }
+
+private:
     const Self& self() const { return static_cast<const Self&>(*this); }
 };
 
 class Linear : public Shaped<Linear> {
-  public:
+public:
     Compare compare() const { return {Compare::product}; }
+    double at(double total) const { return total; }
     template <class T>
     void shape(T*, std::size_t) const {}
 };
 
 class Polynomial : public Shaped<Polynomial> {
-  public:
+public:
     Polynomial(int degree, double coef0) : degree_(degree), coef0_(coef0) {}
     Compare compare() const { return {Compare::product}; }
-    template <class T>
-    void shape(T* v, std::size_t n) const {
-        for (std::size_t i = 0; i < n; ++i) {
-            const T base = v[i] + static_cast<T>(coef0_);
-            T power = base;
-            for (int p = 1; p < degree_; ++p) power *= base;
-            v[i] = power;
-        }
+    double at(double total) const {
+        double power = 1;
+        double square = total + coef0_;
+        for (int p = degree_; p > 0; p /= 2, square *= square) power *= p % 2 ? square : 1;
+        return power;
     }
 
-  private:
+private:
     int degree_;
     double coef0_;
 };
 
 class Sigmoid : public Shaped<Sigmoid> {
-  public:
+public:
     Sigmoid(double gamma, double coef0) : gamma_(gamma), coef0_(coef0) {}
     Compare compare() const { return {Compare::product}; }
-    template <class T>
-    void shape(T* v, std::size_t n) const {
-        for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<T>(std::tanh(gamma_ * v[i] + coef0_));
-    }
+    double at(double total) const { return std::tanh(gamma_ * total + coef0_); }
 
-  private:
+private:
     double gamma_;
     double coef0_;
 };
@@ -141,15 +133,16 @@ class Sigmoid : public Shaped<Sigmoid> {
 // exp(-gamma * sum); what is summed makes the kernel.
 template <Compare::Kind kind>
 class Decay : public Shaped<Decay<kind>> {
-  public:
+public:
     explicit Decay(double gamma) : gamma_(gamma) {}
     Compare compare() const { return {kind, kind == Compare::cauchy ? gamma_ : 0}; }
+    double at(double) const { return 1; }  // only ever asked for x itself
     template <class T>
     void shape(T* v, std::size_t n) const {
         simd<T>().exp(v, n, static_cast<T>(kind == Compare::cauchy ? -1.0 : -gamma_));
     }
 
-  private:
+private:
     double gamma_;
 };
 
@@ -158,12 +151,15 @@ using Laplacian = Decay<Compare::absolute>;
 using Cauchy = Decay<Compare::cauchy>;
 
 class Constant : public KernelFor<Constant> {
-  public:
+public:
     explicit Constant(double value) : value_(value) {}
     template <class T>
-    void fill(const Basis<T>& b, Row<T>, Workspace<T>&, T* k) const {
-        for (std::size_t i = 0; i < b.n(); ++i) k[i] = static_cast<T>(value_);
+    void fill(const Basis<T>&, const Rows<T>& X, Range range, Workspace<T>&, T* k, std::size_t stride) const {
+        for (std::size_t q = 0; q < X.n; ++q) {
+            std::fill(k + q * stride + range.first, k + q * stride + range.last, static_cast<T>(value_));
+        }
     }
+    bool symmetric(bool) const override { return true; }
     template <class T>
     double at_itself(Row<T>) const {
         return value_;
@@ -171,24 +167,35 @@ class Constant : public KernelFor<Constant> {
     template <class T>
     void announce(Basis<T>&) const {}
 
-  private:
+private:
     double value_;
 };
 
 // Several kernels combined value by value: a sum or a product.
 template <bool sum>
 class Combination : public KernelFor<Combination<sum>> {
-  public:
+public:
     explicit Combination(std::vector<KernelPointer> kernels) : kernels_(std::move(kernels)) {}
 
     template <class T>
-    void fill(const Basis<T>& b, Row<T> x, Workspace<T>& w, T* k) const {
-        kernels_[0]->row(b, x, w, k);
-        std::vector<T> other(b.padded());
+    void fill(const Basis<T>& b, const Rows<T>& X, Range range, Workspace<T>& w, T* k, std::size_t stride) const {
+        kernels_[0]->rows(b, X, range, w, k, stride);
+        const std::size_t width = b.padded(range.last);
+        std::vector<T> other(X.n * width);
         for (std::size_t term = 1; term < kernels_.size(); ++term) {
-            kernels_[term]->row(b, x, w, other.data());
-            for (std::size_t i = 0; i < b.n(); ++i) k[i] = sum ? k[i] + other[i] : k[i] * other[i];
+            kernels_[term]->rows(b, X, range, w, other.data(), width);
+            for (std::size_t q = 0; q < X.n; ++q) {
+                T* to = k + q * stride;
+                const T* from = other.data() + q * width;
+                for (std::size_t i = range.first; i < range.last; ++i) {
+                    to[i] = sum ? to[i] + from[i] : to[i] * from[i];
+                }
+            }
         }
+    }
+
+    bool symmetric(bool sparse) const override {
+        return std::all_of(kernels_.begin(), kernels_.end(), [=](const auto& k) { return k->symmetric(sparse); });
     }
 
     template <class T>
@@ -206,7 +213,7 @@ class Combination : public KernelFor<Combination<sum>> {
         for (const KernelPointer& kernel : kernels_) kernel->prepare(b);
     }
 
-  private:
+private:
     std::vector<KernelPointer> kernels_;
 };
 

@@ -17,20 +17,20 @@
 
 namespace onkel {
 
-// The model's numbers left the range of floating point; it keeps what it knew before that round.
-struct Diverged : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
 template <class T>
 class Learner {
-  public:
+public:
     Learner(KernelPointer kernel, std::shared_ptr<Budget> budget, std::shared_ptr<const Loss> loss,
             std::shared_ptr<Update> update, std::size_t outputs, Average average, std::uint64_t seed,
             std::size_t columns, bool sparse)
-        : budget_(std::move(budget)), loss_(std::move(loss)), update_(std::move(update)),
-          f_(std::move(kernel), outputs, columns, sparse, average, budget_->needs_scores()), s_(outputs),
-          slope_(outputs), coef_(outputs) {
+        : budget_(std::move(budget)),
+          loss_(std::move(loss)),
+          update_(std::move(update)),
+          f_(std::move(kernel), outputs, columns, sparse, average, budget_->needs_scores()),
+          s_(outputs),
+          slope_(outputs),
+          coef_(outputs),
+          s_one_(2 * outputs) {
         budget_->start(seed);
     }
 
@@ -41,22 +41,21 @@ class Learner {
     bool averages() const { return f_.averages(); }
 
     // Learn from each row in turn; writes the scores before each update, by the last and the averaged model.
-    void learn(Rows<T> X, const double* y, const double* weight, double* last, double* averaged) {
+    void learn(const Rows<T>& X, const double* y, const double* weight, double* last, double* averaged) {
         check(X);
         for (std::size_t i = 0; i < X.n; ++i) check_diagonal(X[i], i);
+        const LookAway end{f_};
         for (std::size_t i = 0; i < X.n; ++i) {
-            round(X[i], y[i], weight ? weight[i] : 1, i, last + i * outputs(), averaged + i * outputs());
+            round(X, i, y[i], weight ? weight[i] : 1, last + i * outputs(), averaged + i * outputs());
         }
     }
 
     void learn_one(Row<T> x, double y, double weight) {
-        check_diagonal(x, 0);
-        std::vector<double>& scratch = averaged_;
-        scratch.resize(2 * outputs());
-        round(x, y, weight, 0, scratch.data(), scratch.data() + (averages() ? outputs() : 0));
+        double* scores = s_one_.data();
+        learn({x.values, nullptr, nullptr, 1, x.count}, &y, &weight, scores, averages() ? scores + outputs() : scores);
     }
 
-    void scores(Rows<T> X, bool averaged, double* out) const {
+    void scores(const Rows<T>& X, bool averaged, double* out) const {
         check(X);
         f_.predict(X, averaged, static_cast<double>(t_), out);
     }
@@ -79,38 +78,40 @@ class Learner {
         f_.load(store);
         t_ = store.get<std::int64_t>("t");
         update_->load(store);
-        budget_->load(store, columns(), sizeof(T) == sizeof(float));
+        budget_->load(store, columns(), f_.basis.sparse(), sizeof(T) == sizeof(float));
     }
 
-  private:
-    void round(Row<T> x, double y, double weight, std::size_t i, double* last, double* averaged) {
-        f_.row(x, work_, k_);
-        const double kxx = f_.diagonal_of(x);
-        f_.scores(k_.data(), s_.data());
+private:
+    struct LookAway {  // whatever happens: the examples are the caller's
+        Expansion<T>& f;
+        ~LookAway() { f.look_away(); }
+    };
+
+    void round(const Rows<T>& X, std::size_t i, double y, double weight, double* last, double* averaged) {
+        const Row<T> x = X[i];
+        T* k = f_.row(X, i, work_);
+        f_.scores(k, s_.data());
         for (std::size_t o = 0; o < outputs(); ++o) {
             last[o] = s_[o];
-            if (!std::isfinite(s_[o])) diverged(i, "the score is " + std::to_string(s_[o]));
+            if (!sane(s_[o])) throw Diverged("row " + std::to_string(i) + ": the score is " + std::to_string(s_[o]));
         }
         if (weight == 0) {
-            if (averages()) f_.average_scores(x, k_.data(), static_cast<double>(t_), work_, averaged);
+            if (averages()) f_.average_scores(x, k, static_cast<double>(t_), work_, averaged);
             return;
         }
         const double value = (*loss_)(y, s_.data(), outputs(), update_->threshold(loss_->threshold()), slope_.data());
-        for (const double slope : slope_) {
-            if (!std::isfinite(slope)) diverged(i, "the slope of the loss is " + std::to_string(slope));
-        }
-        ++t_;
+        const auto t = static_cast<double>(t_ + 1);
+        const Round now{y, t, f_.diagonal_of(x), s_.data(), value, slope_.data(), outputs(), weight};
+        const Step step = take_step(now, i);
+        t_ += 1;
         f_.count();
-        const auto t = static_cast<double>(t_);
-        if (averages()) f_.average_scores(x, k_.data(), t, work_, averaged);
-        const Round now{y, t, kxx, s_.data(), value, slope_.data(), outputs(), weight};
-        const Step step = update_->step(now, coef_.data());
+        if (averages()) f_.average_scores(x, k, t, work_, averaged);
         f_.shrink(step.shrink);
-        budget_->insert(f_, Offer<T>{now, x, k_, step.moves && kxx > 0 ? coef_.data() : nullptr, work_});
+        budget_->insert(f_, Offer<T>{now, x, k, step.moves && now.kxx > 0 ? coef_.data() : nullptr, work_});
     }
 
     // Refuse what would read outside memory; meaning is checked in Python.
-    void check(Rows<T> X) const {
+    void check(const Rows<T>& X) const {
         if (!X.indices) {
             if (X.columns != columns()) throw std::invalid_argument("wrong number of columns");
             return;
@@ -130,8 +131,12 @@ class Learner {
         }
     }
 
-    [[noreturn]] static void diverged(std::size_t i, const std::string& what) {
-        throw Diverged("row " + std::to_string(i) + ": " + what);
+    Step take_step(const Round& now, std::size_t i) {
+        try {
+            return update_->step(now, coef_.data());
+        } catch (const Diverged& error) {
+            throw Diverged("row " + std::to_string(i) + ": " + error.what());
+        }
     }
 
     std::shared_ptr<Budget> budget_;
@@ -140,11 +145,10 @@ class Learner {
     Expansion<T> f_;
     std::int64_t t_ = 0;
     Workspace<T> work_;
-    std::vector<T> k_;
     std::vector<double> s_;
     std::vector<double> slope_;
     std::vector<double> coef_;
-    std::vector<double> averaged_;
+    std::vector<double> s_one_;
 };
 
 }  // namespace onkel

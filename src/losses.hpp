@@ -10,7 +10,7 @@
 namespace onkel {
 
 class Loss {
-  public:
+public:
     explicit Loss(double threshold = 0) : threshold_(threshold) {}
     virtual ~Loss() = default;
 
@@ -21,7 +21,7 @@ class Loss {
     // The loss's own margin or tube.
     double threshold() const { return threshold_; }
 
-  private:
+private:
     double threshold_;
 };
 
@@ -41,12 +41,11 @@ struct Tangent {
 
 // Classification: a function of the margin q.
 class MarginLoss : public Loss {
-  public:
+public:
     using Loss::Loss;
     virtual Tangent at_margin(double q, double threshold) const = 0;
 
-    double operator()(double y, const double* s, std::size_t outputs, double threshold,
-                      double* slope) const override {
+    double operator()(double y, const double* s, std::size_t outputs, double threshold, double* slope) const override {
         if (outputs == 1) {
             const Tangent tangent = at_margin(y * s[0], threshold);
             slope[0] = tangent.slope * y;
@@ -63,7 +62,7 @@ class MarginLoss : public Loss {
 };
 
 class Mistake final : public Loss {
-  public:
+public:
     Mistake(double margin, bool strict_sign) : Loss(margin), strict_sign_(strict_sign) {}
 
     double operator()(double y, const double* s, std::size_t outputs, double margin, double* slope) const override {
@@ -82,24 +81,24 @@ class Mistake final : public Loss {
         return wrong;
     }
 
-  private:
+private:
     bool strict_sign_;
 };
 
 class Hinge final : public MarginLoss {
-  public:
+public:
     Hinge(double margin, bool closed) : MarginLoss(margin), closed_(closed) {}
     Tangent at_margin(double q, double margin) const override {
         const bool inside = closed_ ? q <= margin : q < margin;
         return inside ? Tangent{margin - q, -1} : Tangent{0, 0};
     }
 
-  private:
+private:
     bool closed_;
 };
 
 class SquaredHinge final : public MarginLoss {
-  public:
+public:
     explicit SquaredHinge(double margin) : MarginLoss(margin) {}
     Tangent at_margin(double q, double margin) const override {
         const double short_of = std::max(0.0, margin - q);
@@ -108,7 +107,7 @@ class SquaredHinge final : public MarginLoss {
 };
 
 class Logistic final : public MarginLoss {
-  public:
+public:
     Tangent at_margin(double q, double) const override {
         const double value = std::max(0.0, -q) + std::log1p(std::exp(-std::abs(q)));
         return {value, -std::exp(-q - value)};
@@ -116,13 +115,13 @@ class Logistic final : public MarginLoss {
 };
 
 class Exponential final : public MarginLoss {
-  public:
+public:
     Tangent at_margin(double q, double) const override { return {std::exp(-q), -std::exp(-q)}; }
 };
 
 // Regression: a function of the residual r = s - y.
 class ResidualLoss : public Loss {
-  public:
+public:
     using Loss::Loss;
     virtual Tangent at_residual(double r, double threshold) const = 0;
 
@@ -132,12 +131,12 @@ class ResidualLoss : public Loss {
         return tangent.value;
     }
 
-  protected:
+protected:
     static double sign(double r) { return (r > 0) - (r < 0); }
 };
 
 class Squared final : public ResidualLoss {
-  public:
+public:
     explicit Squared(double epsilon) : ResidualLoss(epsilon) {}
     Tangent at_residual(double r, double epsilon) const override {
         return std::abs(r) > epsilon ? Tangent{0.5 * r * r, r} : Tangent{0, 0};
@@ -145,12 +144,12 @@ class Squared final : public ResidualLoss {
 };
 
 class Absolute final : public ResidualLoss {
-  public:
+public:
     Tangent at_residual(double r, double) const override { return {std::abs(r), sign(r)}; }
 };
 
 class EpsilonInsensitive final : public ResidualLoss {
-  public:
+public:
     explicit EpsilonInsensitive(double epsilon) : ResidualLoss(epsilon) {}
     Tangent at_residual(double r, double epsilon) const override {
         return std::abs(r) > epsilon ? Tangent{std::abs(r) - epsilon, sign(r)} : Tangent{0, 0};
@@ -158,26 +157,26 @@ class EpsilonInsensitive final : public ResidualLoss {
 };
 
 class Huber final : public ResidualLoss {
-  public:
+public:
     explicit Huber(double delta) : delta_(delta) {}
     Tangent at_residual(double r, double) const override {
         if (std::abs(r) <= delta_) return {0.5 * r * r, r};
         return {delta_ * (std::abs(r) - 0.5 * delta_), delta_ * sign(r)};
     }
 
-  private:
+private:
     double delta_;
 };
 
 class Quantile final : public ResidualLoss {
-  public:
+public:
     explicit Quantile(double quantile) : quantile_(quantile) {}
     Tangent at_residual(double r, double) const override {
         const double weight = r < 0 ? quantile_ : 1 - quantile_;
         return {weight * std::abs(r), weight * sign(r)};
     }
 
-  private:
+private:
     double quantile_;
 };
 

@@ -8,7 +8,7 @@
 namespace onkel {
 
 class Random {
-  public:
+public:
     Random() = default;
 
     Random(std::uint64_t seed, std::string_view purpose) : state(mix(seed ^ hash(purpose))) {}
@@ -24,7 +24,7 @@ class Random {
 
     std::uint64_t state = 0;
 
-  private:
+private:
     static std::uint64_t mix(std::uint64_t z) {
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;

@@ -23,6 +23,11 @@ struct Rows {
     std::size_t n = 0;
     std::size_t columns = 0;  // of a dense array
 
+    Rows slice(std::size_t first, std::size_t count) const {
+        if (!indices) return {values + first * columns, nullptr, nullptr, count, columns};
+        return {values, indices, starts + first, count, 0};
+    }
+
     Row<T> operator[](std::size_t i) const {
         if (!indices) return {values + i * columns, nullptr, columns};
         return {values + starts[i], indices + starts[i], static_cast<std::size_t>(starts[i + 1] - starts[i])};

@@ -22,19 +22,18 @@ inline constexpr std::size_t lanes = 64 / sizeof(T);
 template <class T>
 struct Simd {
     // out[i] = sum_j pair(x[j], z_ij) over the rows i of `count` tiles
-    void (*dense)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x,
-                  std::size_t columns, T* out);
+    void (*dense)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x, std::size_t columns, T* out);
 
     // the same for several queries: x[q * x_stride + j] -> out[q * out_stride + i]
-    void (*dense_many)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x,
-                       std::size_t x_stride, std::size_t queries, std::size_t columns, T* out,
-                       std::size_t out_stride);
+    void (*dense_many)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x, std::size_t x_stride,
+                       std::size_t queries, std::size_t columns, T* out, std::size_t out_stride);
 
-    // out[i] = rest[i] + sum_e (pair(values[e], z) - pair(0, z)), z being feature index[e] of row i.
-    // rest[i] = sum_j pair(0, z_ij); not read for products, may be null. Distances are never negative, but as
-    // differences of large sums they are only good to about epsilon * (rest[i] + the same sum over x).
-    void (*sparse)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* values,
-                   const std::int32_t* index, std::size_t nonzeros, const double* rest, T* out);
+    // the same for sparse queries, rows of a CSR matrix: out[q * out_stride + i] =
+    //     rest[i] + sum_e (pair(values[e], z) - pair(0, z)), z being feature index[e] of row i,
+    // summed in T; rest[i] = sum_j pair(0, z_ij) is not read (may be null) for products. Distances are >= 0.
+    void (*sparse_many)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* values,
+                        const std::int32_t* index, const std::int64_t* starts, std::size_t queries, const double* rest,
+                        T* out, std::size_t out_stride);
 
     // v = exp(factor * v) in place, to 1 ulp with fma and to epsilon in [0, 1] without. No result is
     // subnormal: 0 comes below 1.5 times the smallest normal number, infinity above the largest, NaN stays.

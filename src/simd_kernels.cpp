@@ -174,8 +174,8 @@ INLINE void dense_blocks(Pair which, const T* tiles, size_t stride, size_t count
             with_count<most_tiles>(count - t, [=]<size_t G>() INLINE_LAMBDA {
                 for (size_t q = 0; q < queries; q += most_queries) {
                     with_count<most_queries>(queries - q, [=]<size_t Q>() INLINE_LAMBDA {
-                        dense_block<pair, G, Q>(tiles + t * stride, stride, x + q * x_stride, x_stride,
-                                                columns, out + q * out_stride + t * lanes<T>, out_stride);
+                        dense_block<pair, G, Q>(tiles + t * stride, stride, x + q * x_stride, x_stride, columns,
+                                                out + q * out_stride + t * lanes<T>, out_stride);
                     });
                 }
             });
@@ -189,10 +189,9 @@ void dense(Pair pair, const T* tiles, size_t stride, size_t count, const T* x, s
 }
 
 template <class T>
-void dense_many(Pair pair, const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride,
-                size_t queries, size_t columns, T* out, size_t out_stride) {
-    dense_blocks<many_tiles, many_queries>(pair, tiles, stride, count, x, x_stride, queries, columns, out,
-                                           out_stride);
+void dense_many(Pair pair, const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
+                size_t columns, T* out, size_t out_stride) {
+    dense_blocks<many_tiles, many_queries>(pair, tiles, stride, count, x, x_stride, queries, columns, out, out_stride);
 }
 
 // Sums in T: in double, which would save what cancels against rest, a row of floats takes 1.7 times as long.
@@ -227,19 +226,33 @@ void sparse_block(const T* tiles, size_t stride, const T* values, const std::int
     }
 }
 
+// Queries inside, as for dense ones.
 template <class T>
-void sparse(Pair which, const T* tiles, size_t stride, size_t count, const T* values,
-            const std::int32_t* index, size_t nonzeros, const double* rest, T* out) {
+void sparse_many(Pair which, const T* tiles, size_t stride, size_t count, const T* values, const std::int32_t* index,
+                 const std::int64_t* starts, size_t queries, const double* rest, T* out, size_t out_stride) {
+    constexpr size_t most_queries = 16;
+    if (queries > most_queries) {
+        sparse_many(which, tiles, stride, count, values, index, starts + most_queries, queries - most_queries, rest,
+                    out + most_queries * out_stride, out_stride);
+        queries = most_queries;
+    }
     with_pair(which, [=]<Pair pair>() {
-        double squares = 0;
+        double squares[most_queries] = {};
         if (pair == Pair::square) {
-            for (size_t e = 0; e < nonzeros; ++e) squares += static_cast<double>(values[e]) * values[e];
+            for (size_t q = 0; q < queries; ++q) {
+                for (std::int64_t e = starts[q]; e < starts[q + 1]; ++e) {
+                    squares[q] += static_cast<double>(values[e]) * values[e];
+                }
+            }
         }
         for (size_t t = 0; t < count; t += sparse_tiles) {
             const double* base = pair == Pair::product ? nullptr : rest + t * lanes<T>;
-            with_count<sparse_tiles>(count - t, [=]<size_t G>() INLINE_LAMBDA {
-                sparse_block<pair, G>(tiles + t * stride, stride, values, index, nonzeros, base, squares,
-                                      out + t * lanes<T>);
+            with_count<sparse_tiles>(count - t, [=, &squares]<size_t G>() INLINE_LAMBDA {
+                for (size_t q = 0; q < queries; ++q) {
+                    sparse_block<pair, G>(tiles + t * stride, stride, values + starts[q], index + starts[q],
+                                          static_cast<size_t>(starts[q + 1] - starts[q]), base, squares[q],
+                                          out + q * out_stride + t * lanes<T>);
+                }
             });
         }
     });
@@ -309,9 +322,8 @@ double dot(const double* a, const T* b, size_t n) {
     using Sum = Vector<double, step>;
     Sum sum[chains / step] = {};
     size_t i = 0;
-    const auto add = [&](size_t k) INLINE_LAMBDA {
-        sum[k / step] += load<Sum>(a + i + k) * load_doubles<step>(b + i + k);
-    };
+    const auto add = [&](size_t k)
+                         INLINE_LAMBDA { sum[k / step] += load<Sum>(a + i + k) * load_doubles<step>(b + i + k); };
     for (; i + chains <= n; i += chains) {
         UNROLL for (size_t k = 0; k < chains; k += step) add(k);
     }
@@ -333,7 +345,7 @@ void axpy(double* __restrict y, double a, const T* __restrict x, size_t n) {
 }
 
 template <class T>
-constexpr Simd<T> table = {dense<T>, dense_many<T>, sparse<T>, exp<T>, dot<T>, axpy<T>};
+constexpr Simd<T> table = {dense<T>, dense_many<T>, sparse_many<T>, exp<T>, dot<T>, axpy<T>};
 
 }  // namespace
 

@@ -12,14 +12,14 @@
 namespace onkel {
 
 struct Field {
-    using Values = std::variant<std::vector<double>, std::vector<float>, std::vector<std::int64_t>,
-                                std::vector<std::uint64_t>>;
+    using Values =
+        std::variant<std::vector<double>, std::vector<float>, std::vector<std::int64_t>, std::vector<std::uint64_t>>;
     std::vector<std::size_t> shape;  // empty: a scalar
     Values values;
 };
 
 class Store {
-  public:
+public:
     std::map<std::string, Field> fields;
 
     bool has(const std::string& name) const { return fields.count(name) != 0; }
@@ -56,7 +56,7 @@ class Store {
         throw std::invalid_argument("model state: '" + name + "' " + why);
     }
 
-  private:
+private:
     const Field& at(const std::string& name) const {
         const auto found = fields.find(name);
         if (found == fields.end()) refuse(name, "is missing");

@@ -5,11 +5,20 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <stdexcept>
 #include <string>
 
 #include "store.hpp"
 
 namespace onkel {
+
+// The model's numbers leave the range of floating point; it keeps what it knew before that round.
+struct Diverged : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Small enough to be squared and added up without harm.
+inline bool sane(double v) { return std::abs(v) < 1e150; }
 
 // All that is known about the current example, but for the example itself and its kernel row.
 struct Round {
@@ -35,7 +44,7 @@ struct Step {
 };
 
 class Update {
-  public:
+public:
     virtual ~Update() = default;
     virtual Step step(const Round& round, double* coef) = 0;
     // The margin or tube of the next round, given the loss's own.
@@ -43,13 +52,14 @@ class Update {
     virtual void save(Store&) const {}
     virtual void load(const Store&) {}
 
-  protected:
-    // coef = -length * slope
+protected:
+    // coef = -length * slope; called before any memory changes, so that a step too far leaves none
     static bool along(const Round& round, double length, double* coef) {
         bool moves = false;
         for (std::size_t o = 0; o < round.outputs; ++o) {
             coef[o] = -length * round.slope[o];
             moves |= round.slope[o] != 0;
+            if (!sane(coef[o])) throw Diverged("the step is " + std::to_string(coef[o]));
         }
         return moves && length != 0;
     }
@@ -58,25 +68,25 @@ class Update {
 };
 
 class Perceptron final : public Update {
-  public:
+public:
     explicit Perceptron(double eta) : eta_(eta) {}
     Step step(const Round& round, double* coef) override { return {1, along(round, eta_ * round.weight, coef)}; }
 
-  private:
+private:
     double eta_;
 };
 
 // Keeps |f| within a radius, carrying the norm along.
 class Ball {
-  public:
+public:
     explicit Ball(double radius) : radius_(radius) {}
 
     Step project(Step step, const Round& round, double* coef) {
         if (!bounded()) return step;
         double norm2 = step.shrink * step.shrink * norm2_;
         if (step.moves) {
-            norm2 += 2 * step.shrink * inner(coef, round.s, round.outputs) +
-                     inner(coef, coef, round.outputs) * round.kxx;
+            norm2 +=
+                2 * step.shrink * inner(coef, round.s, round.outputs) + inner(coef, coef, round.outputs) * round.kxx;
         }
         norm2_ = std::min(std::max(norm2, 0.0), radius_ * radius_);
         if (norm2 <= radius_ * radius_) return step;
@@ -92,16 +102,21 @@ class Ball {
         if (bounded()) norm2_ = store.get<double>("update.norm2");
     }
 
-  private:
+private:
     bool bounded() const { return radius_ < std::numeric_limits<double>::infinity(); }
     double radius_;
     double norm2_ = 0;
 };
 
 class Gradient final : public Update {
-  public:
+public:
     Gradient(double eta, double lam, const std::string& schedule, double radius)
-        : eta_(eta), lam_(lam), power_(schedule == "constant" ? 0 : schedule == "1/t" ? 1 : 0.5), ball_(radius) {}
+        : eta_(eta),
+          lam_(lam),
+          power_(schedule == "constant" ? 0
+                 : schedule == "1/t"    ? 1
+                                        : 0.5),
+          ball_(radius) {}
 
     Step step(const Round& round, double* coef) override {
         const double eta = power_ == 0 ? eta_ : power_ == 1 ? eta_ / round.t : eta_ / std::sqrt(round.t);
@@ -110,7 +125,7 @@ class Gradient final : public Update {
     void save(Store& store) const override { ball_.save(store); }
     void load(const Store& store) override { ball_.load(store); }
 
-  private:
+private:
     double eta_;
     double lam_;
     double power_;
@@ -118,7 +133,7 @@ class Gradient final : public Update {
 };
 
 class Pegasos final : public Update {
-  public:
+public:
     Pegasos(double lam, bool project)
         : lam_(lam), ball_(project ? 1 / std::sqrt(lam) : std::numeric_limits<double>::infinity()) {}
 
@@ -129,13 +144,13 @@ class Pegasos final : public Update {
     void save(Store& store) const override { ball_.save(store); }
     void load(const Store& store) override { ball_.load(store); }
 
-  private:
+private:
     double lam_;
     Ball ball_;
 };
 
 class PassiveAggressive final : public Update {
-  public:
+public:
     PassiveAggressive(const std::string& variant, double C)
         : hard_(variant == "hard"), second_(variant == "II"), C_(C) {}
 
@@ -148,14 +163,14 @@ class PassiveAggressive final : public Update {
         return {1, along(round, tau, coef)};
     }
 
-  private:
+private:
     bool hard_;
     bool second_;
     double C_;
 };
 
 class Implicit final : public Update {
-  public:
+public:
     Implicit(double eta, double lam) : eta_(eta), lam_(lam) {}
 
     Step step(const Round& round, double* coef) override {
@@ -167,28 +182,29 @@ class Implicit final : public Update {
     double threshold(double) const override { return 1 + eta_ * lam_; }
     void save(Store& store) const override { store.put("update.threshold", 1 + eta_ * lam_); }
 
-  private:
+private:
     double eta_;
     double lam_;
 };
 
 class AdaptiveThreshold final : public Update {
-  public:
+public:
     AdaptiveThreshold(double eta, double lam, double nu, double start_at, bool margin, bool clamp)
         : eta_(eta), lam_(lam), nu_(nu), margin_(margin), clamp_(clamp), threshold_(start_at) {}
 
     Step step(const Round& round, double* coef) override {
+        const bool moves = along(round, eta_ * round.weight, coef);
         const double error = slope2(round) > 0;
         const double rise = eta_ * round.weight * (nu_ - error);
         threshold_ += margin_ ? rise : -rise;
         if (clamp_) threshold_ = std::max(0.0, threshold_);
-        return {1 - eta_ * lam_, along(round, eta_ * round.weight, coef)};
+        return {1 - eta_ * lam_, moves};
     }
     double threshold(double) const override { return threshold_; }
     void save(Store& store) const override { store.put("update.threshold", threshold_); }
     void load(const Store& store) override { threshold_ = store.get<double>("update.threshold"); }
 
-  private:
+private:
     double eta_;
     double lam_;
     double nu_;

@@ -1,7 +1,7 @@
 """Generated streams, and every estimator of the library with the settings worth testing.
 
 The inputs are in generic position: no two rows, margins or kernel values are equal, so that no test depends
-on how a tie is broken. `form` is "dense", "float32", "sparse" (CSR, half of it zeros) or "wide" (CSR with
+on how a tie is broken. `form` is "dense", "float32", "sparse" (CSR, most of it zeros) or "wide" (CSR with
 more columns than the library stores densely).
 """
 
@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 import onkel
-from onkel.estimator import Classifier, Detector, Regressor
 from onkel.kernels import Gaussian, Polynomial
 from onkel.losses import Huber, Quantile
 
@@ -35,11 +34,9 @@ def inputs(rounds=ROUNDS, seed=0, form="dense"):
         return X.astype(np.float32)
     X[generator.random(X.shape) < 0.5] = 0
     X[:, 0] += 0.1  # no row is all zeros, no two rows are equal
-    if form == "sparse":
-        return sp.csr_array(X)
-    assert form == "wide"
-    rest = generator.normal(size=(rounds, 1500)) * (generator.random((rounds, 1500)) < 0.004)
-    return sp.csr_array(np.hstack([X, 0.3 * rest]))
+    more, share = {"sparse": (12, 0.1), "wide": (1500, 0.004)}[form]
+    rest = 0.2 * generator.normal(size=(rounds, more)) * (generator.random((rounds, more)) < share)
+    return sp.csr_array(np.hstack([X, rest]))
 
 
 def signal(X, seed):
@@ -50,9 +47,9 @@ def signal(X, seed):
 
 
 def binary(rounds=ROUNDS, seed=0, form="dense"):
-    """Labels -1 and +1."""
+    """Labels -1.0 and +1.0."""
     X = inputs(rounds, seed, form)
-    return X, np.where(signal(X, seed) > 0, 1, -1)
+    return X, np.where(signal(X, seed) > 0, 1.0, -1.0)
 
 
 def multiclass(rounds=ROUNDS, seed=0, form="dense"):
@@ -67,29 +64,33 @@ def regression(rounds=ROUNDS, seed=0, form="dense"):
     return X, signal(X, seed)
 
 
+def task_of(estimator):
+    """The last word in the name of an estimator, class or object: "Classifier", "Regressor" or "Detector"."""
+    name = (estimator if isinstance(estimator, type) else type(estimator)).__name__
+    return next(task for task in ("Classifier", "Regressor", "Detector") if name.endswith(task))
+
+
 def stream_for(estimator, rounds=ROUNDS, seed=0, form="dense", several=False):
     """(X, y) for an estimator, class or object; y is None for detectors, has four classes with `several`."""
-    kind = estimator if isinstance(estimator, type) else type(estimator)
-    if issubclass(kind, Detector):
+    task = task_of(estimator)
+    if task == "Detector":
         return inputs(rounds, seed, form), None
-    if issubclass(kind, Regressor):
+    if task == "Regressor":
         return regression(rounds, seed, form)
-    assert issubclass(kind, Classifier)
     return (multiclass if several else binary)(rounds, seed, form)
 
 
 def learn(model, X, y=None, **options):
-    """model.learn, for detectors (y is None) too; classifiers are told all classes."""
-    if isinstance(model, Classifier):
-        options.setdefault("classes", [-1, 1] if min(y) < 0 else list(range(CLASSES)))
+    """model.learn, for detectors (y is None) too; classifiers are told all classes, however few of them y shows."""
+    if task_of(model) == "Classifier":
+        options.setdefault("classes", [-1.0, 1.0] if y.dtype.kind == "f" else list(range(CLASSES)))
     return model.learn(X) if y is None else model.learn(X, y, **options)
 
 
 def scores_of(model, X, **options):
     """f(x) for the rows of X: decision_function, predict or score_samples, by kind of estimator."""
-    if isinstance(model, Detector):
-        return model.score_samples(X, **options)
-    return (model.predict if isinstance(model, Regressor) else model.decision_function)(X, **options)
+    verb = {"Classifier": "decision_function", "Regressor": "predict", "Detector": "score_samples"}[task_of(model)]
+    return getattr(model, verb)(X, **options)
 
 
 ESTIMATORS = onkel.algorithms.estimators()

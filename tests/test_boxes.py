@@ -658,8 +658,7 @@ def test_bogd_plus_plus_raises_light_survivors_to_one_weight(task):
     t, j = next(removals(F))
     survivors = np.setdiff1d(np.flatnonzero(boxes.live(F)[t]), j)
     shrunk, after = (
-        np.linalg.norm(f[survivors], axis=1) * np.sqrt(K[survivors, survivors])
-        for f in [0.97 * F[t], F[t + 1]]
+        np.linalg.norm(f[survivors], axis=1) * np.sqrt(K[survivors, survivors]) for f in [0.97 * F[t], F[t + 1]]
     )
     equal(after, np.maximum(shrunk, after.min()))
     assert shrunk.min() < after.min() < shrunk.max()

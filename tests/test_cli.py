@@ -132,8 +132,7 @@ def test_npz_and_libsvm_files(tmp_path: Path, capsys: Capture) -> None:
     np.savez(tmp_path / "data.npz", X=stream.X[:50], y=stream.y[:50])
     assert main(["race", str(tmp_path / "data.npz"), "--algorithms", "PA"]) == 0
     rows = [
-        f"{1 if y == 'benign' else -1} 1:{x[0]:.3f} 7:{x[1]:.3f}"
-        for x, y in zip(stream.X[:50], stream.y, strict=False)
+        f"{1 if y == 'benign' else -1} 1:{x[0]:.3f} 7:{x[1]:.3f}" for x, y in zip(stream.X[:50], stream.y, strict=False)
     ]
     (tmp_path / "data.svm").write_text("\n".join(rows) + "\n")
     assert main(["race", str(tmp_path / "data.svm"), "--algorithms", "PA"]) == 0
@@ -203,27 +202,19 @@ def test_problems_are_told_in_a_sentence(table: Path, tmp_path: Path, capsys: Ca
         capsys, "race", table
     )
     assert "no column 'Answer'" in refused(capsys, "race", table, "--target", "Answer")
-    assert "line 2, column 'id': 'row 0' is not a number" in refused(
-        capsys, "race", table, "--target", "answer"
-    )
+    assert "line 2, column 'id': 'row 0' is not a number" in refused(capsys, "race", table, "--target", "answer")
     assert "there is no file nowhere.csv" in refused(capsys, "race", "nowhere.csv", "--target", "y")
     assert "nor an embedded stream of that name (breast_cancer" in refused(capsys, "race", "digit")
     assert "--target is for files" in refused(capsys, "race", "demo", "--target", "y")
     assert "--keep-order is for files" in refused(capsys, "race", "digits", "--keep-order")
     assert "no algorithm is called 'Perzeptron'" in refused(capsys, "race", "--algorithms", "Perzeptron")
-    assert "KLMS does regression, not classification" in refused(
-        capsys, "race", "digits", "--algorithms", "KLMS"
-    )
-    assert "the report cannot be written" in refused(
-        capsys, "race", "--report", tmp_path / "none" / "page.html"
-    )
+    assert "KLMS does regression, not classification" in refused(capsys, "race", "digits", "--algorithms", "KLMS")
+    assert "the report cannot be written" in refused(capsys, "race", "--report", tmp_path / "none" / "page.html")
     assert "the report cannot be written" in refused(capsys, "race", "--report", tmp_path)
 
 
 def test_a_setting_that_a_learner_refuses_names_the_learner(capsys: Capture) -> None:
-    sentence = refused(
-        capsys, "race", "breast_cancer", "--algorithms", "PA,BOGD", "--budget", "1", "--limit", "9"
-    )
+    sentence = refused(capsys, "race", "breast_cancer", "--algorithms", "PA,BOGD", "--budget", "1", "--limit", "9")
     assert "BOGD on breast_cancer: " in sentence
     assert "budget" in sentence
 
@@ -252,9 +243,7 @@ def test_words_that_make_no_sense(words: list[str], sentence: str, capsys: Captu
 # -- interruption
 
 
-def test_interrupted_shows_what_was_finished(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_interrupted_shows_what_was_finished(capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     laps = evaluate.laps
 
     def interrupted(*args: object, **kwargs: object) -> object:
@@ -282,9 +271,7 @@ def test_control_c_from_outside() -> None:
     command = "import sys; from onkel.cli import main; print('ready', flush=True); sys.exit(main())"
     words = [sys.executable, "-c", command, "race", "digits", "--orders", "1000", "--algorithms", "PA"]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     time.sleep(1.0)

@@ -51,9 +51,7 @@ def test_scales_of_the_embedded_streams() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(
-        DataError, match=r"no embedded stream 'digit'.*breast_cancer, digits, drift, diabetes"
-    ):
+    with pytest.raises(DataError, match=r"no embedded stream 'digit'.*breast_cancer, digits, drift, diabetes"):
         datasets.load("digit")
 
 
@@ -181,9 +179,7 @@ def test_csv_finds_its_separator_and_drops_columns(tmp_path: Path, separator: st
 
 def test_csv_target_types(tmp_path: Path) -> None:
     path = written(tmp_path, "x,i,f,s\n1,1,1,1\n2,0,0.5,b\n")
-    kinds = [
-        datasets.read(path, target=name, drop=[*({"i", "f", "s"} - {name})]).y.dtype.kind for name in "ifs"
-    ]
+    kinds = [datasets.read(path, target=name, drop=[*({"i", "f", "s"} - {name})]).y.dtype.kind for name in "ifs"]
     assert kinds == ["i", "f", "U"]
 
 
@@ -219,9 +215,7 @@ def test_csv_longer_than_one_batch(tmp_path: Path) -> None:
         ("a,b\n1,2\n3,nan\n", "b", "column 'b': the target is missing or infinite"),
     ],
 )
-def test_csv_problems_name_the_place_and_the_remedy(
-    tmp_path: Path, text: str, target: str | None, words: str
-) -> None:
+def test_csv_problems_name_the_place_and_the_remedy(tmp_path: Path, text: str, target: str | None, words: str) -> None:
     with pytest.raises(DataError, match=words) as problem:
         datasets.read(written(tmp_path, text), target=target)
     assert "data.csv" in str(problem.value)

@@ -103,9 +103,7 @@ def test_checkpoints_do_not_change_what_is_learned(checkpoints: Any) -> None:
 def test_regression_totals_do_not_depend_on_checkpoints_to_the_last_bit() -> None:
     random = np.random.default_rng(0)
     X, y, scores = np.zeros((1000, 1)), random.normal(size=1000), random.normal(size=1000)
-    totals = {
-        float(prequential(ScriptedRegressor(scores), X, y, checkpoints=k).total[-1]) for k in (1, 3, 17, 1000)
-    }
+    totals = {float(prequential(ScriptedRegressor(scores), X, y, checkpoints=k).total[-1]) for k in (1, 3, 17, 1000)}
     assert len(totals) == 1
 
 
@@ -200,9 +198,7 @@ def test_a_prediction_that_is_not_finite_counts_as_divergence() -> None:
     trace = prequential(ScriptedClassifier([1.0, 1.0]), np.zeros((2, 1)), np.array([0, 1]))
     assert trace.mistakes.tolist() == [1, 1]
     with pytest.raises(FloatingPointError, match="diverged"):
-        _ = prequential(
-            ScriptedClassifier([1.0], 0), np.zeros((1, 1)), np.array([0]), classes=[0, 1]
-        ).mistakes
+        _ = prequential(ScriptedClassifier([1.0], 0), np.zeros((1, 1)), np.array([0]), classes=[0, 1]).mistakes
 
 
 # -- other libraries
@@ -297,9 +293,7 @@ def test_race_sorts_and_compares_times() -> None:
     assert min(row["relative"] for row in rows) == 1.0
     assert [row["deviation"] for row in rows] == [None, None]
     assert [row["size"] for row in rows] == [None, 80.0]
-    assert rows[0]["relative"] == pytest.approx(
-        rows[0]["microseconds"] / min(r["microseconds"] for r in rows)
-    )
+    assert rows[0]["relative"] == pytest.approx(rows[0]["microseconds"] / min(r["microseconds"] for r in rows))
     assert not hasattr(bad, "t_")  # the race works on copies
 
 

@@ -171,9 +171,7 @@ def test_the_curve_is_drawn_where_the_values_are() -> None:
 
 
 def test_several_races_have_an_overview_and_steady_colours(race: Standings) -> None:
-    other = standings(
-        {"Only": trace("regression", 0.4), "Fast": trace("regression", 0.5)}, "regression", "other"
-    )
+    other = standings({"Only": trace("regression", 0.4), "Fast": trace("regression", 0.5)}, "regression", "other")
     page = Page(report.render([race, other]))
     assert [text for _, text in page.find("h2")] == ["At a glance", "toy", "other"]
     assert table_rows(page)[:3] == [
@@ -182,9 +180,7 @@ def test_several_races_have_an_overview_and_steady_colours(race: Standings) -> N
         ["Only", "–", "0.400"],
     ]
     first = report.render([race, other])
-    styles = re.findall(
-        r'<button type="button" data-line.*?path style="([^"]*)".*?<span>(\w+)</span>', first, re.S
-    )
+    styles = re.findall(r'<button type="button" data-line.*?path style="([^"]*)".*?<span>(\w+)</span>', first, re.S)
     by_name: dict[str, set[str]] = {}
     for style, name in styles:
         by_name.setdefault(name, set()).add(style)
@@ -194,9 +190,7 @@ def test_several_races_have_an_overview_and_steady_colours(race: Standings) -> N
 
 def test_names_are_escaped_everywhere() -> None:
     evil = "<script>alert('1')</script>\"&"
-    hostile = standings(
-        {evil: trace("classification", 0.3), "x</script>": trace("classification", 0.4)}, name=evil
-    )
+    hostile = standings({evil: trace("classification", 0.3), "x</script>": trace("classification", 0.4)}, name=evil)
     text = report.render([hostile, hostile], title=evil, lead=evil, command=evil, machine={evil: evil})
     page = Page(text)  # would not match up if a name had ended an element
     assert "<script>alert" not in text
@@ -281,9 +275,7 @@ def line(*y: float) -> plots.Line:
 def test_the_error_axis_starts_at_zero_unless_all_is_far_above() -> None:
     assert plots.error_axis([line(0.9, *[0.3] * 4, *[0.1] * 5)]).low == 0
     assert plots.error_axis([line(2.0, *[0.95] * 4, *[0.8] * 5)]).low == pytest.approx(0.8)
-    assert (
-        plots.error_axis([line(*[0.8] * 10)]).low < 0.75
-    )  # a level line is no reason for a magnifying glass
+    assert plots.error_axis([line(*[0.8] * 10)]).low < 0.75  # a level line is no reason for a magnifying glass
 
 
 def test_the_error_axis_ignores_the_noisy_beginning_and_what_left_the_world() -> None:

@@ -5,7 +5,7 @@ import pytest
 import onkel
 
 river = pytest.importorskip("river")
-from river import base, checks, compose, datasets, evaluate, metrics, preprocessing  # noqa: E402
+from river import checks  # noqa: E402
 
 MODELS = {name: cls for name, cls in onkel.algorithms.estimators().items() if not name.endswith("Detector")}
 

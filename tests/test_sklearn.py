@@ -1,16 +1,8 @@
 """scikit-learn's own checks for every estimator, and the habits its users rely on."""
 
-import numpy as np
-import pytest
-from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import onkel
-from onkel.kernels import Gaussian, Linear
 
 
 def expected_failures(estimator):

@@ -11,7 +11,8 @@ import pkgutil
 from dataclasses import dataclass
 from typing import Any
 
-from onkel.estimator import Classifier, Detector, Estimator, Regressor
+from onkel.estimator import Estimator
+from onkel.faces import Classifier, Detector, Regressor
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")

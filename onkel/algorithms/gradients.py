@@ -14,10 +14,12 @@ from onkel.budgets import (
     Truncate,
     Unlimited,
 )
-from onkel.estimator import Classifier, Detector, Parts, Regressor
+from onkel.estimator import Parts
+from onkel.faces import Classifier, Detector, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
 from onkel.losses import Hinge, Logistic, Loss, Squared, as_loss
+from onkel.part import is_number
 from onkel.updates import AdaptiveThreshold, Gradient, Implicit, Pegasos, Update
 
 __all__ = [
@@ -37,12 +39,27 @@ __all__ = [
     "PegasosClassifier",
 ]
 
-KIVINEN = "Kivinen, Smola, Williamson: Online learning with kernels. IEEE Transactions on Signal Processing 52, 2004. doi:10.1109/TSP.2004.830991"
-LIU = "Liu, Pokharel, Principe: The kernel least-mean-square algorithm. IEEE Transactions on Signal Processing 56, 2008. doi:10.1109/TSP.2007.907881"
+KIVINEN = (
+    "Kivinen, Smola, Williamson: Online learning with kernels. "
+    "IEEE Transactions on Signal Processing 52, 2004. doi:10.1109/TSP.2004.830991"
+)
+LIU = (
+    "Liu, Pokharel, Principe: The kernel least-mean-square algorithm. "
+    "IEEE Transactions on Signal Processing 56, 2008. doi:10.1109/TSP.2007.907881"
+)
 CHENG = "Cheng, Vishwanathan, Schuurmans, Wang, Caelli: Implicit online learning with kernels. NIPS 19, 2006"
-SHALEV = "Shalev-Shwartz, Singer, Srebro, Cotter: Pegasos: primal estimated sub-gradient solver for SVM. Mathematical Programming 127, 2011. doi:10.1007/s10107-010-0420-4"
-ZHAO = "Zhao, Wang, Wu, Jin, Hoi: Fast bounded online gradient descent algorithms for scalable kernel-based online learning. ICML, 2012"
-WANG = "Wang, Crammer, Vucetic: Breaking the curse of kernelization: budgeted stochastic gradient descent for large-scale SVM training. JMLR 13, 2012"
+SHALEV = (
+    "Shalev-Shwartz, Singer, Srebro, Cotter: Pegasos: primal estimated sub-gradient solver for SVM. "
+    "Mathematical Programming 127, 2011. doi:10.1007/s10107-010-0420-4"
+)
+ZHAO = (
+    "Zhao, Wang, Wu, Jin, Hoi: Fast bounded online gradient descent algorithms for scalable kernel-based "
+    "online learning. ICML, 2012"
+)
+WANG = (
+    "Wang, Crammer, Vucetic: Breaking the curse of kernelization: budgeted stochastic gradient descent for "
+    "large-scale SVM training. JMLR 13, 2012"
+)
 ZHANG = "Zhang, Yi, Jin, Lin, He: Online kernel learning with a near optimal sparsity bound. ICML, 2013"
 
 
@@ -143,6 +160,11 @@ class NORMAClassifier(Classifier):
     nu: float | None = None
     truncation: int | None = None
     loss: Loss | str = "hinge"
+    words: ClassVar[dict[str, str]] = {
+        "Hinge.margin": "rho",
+        "AdaptiveThreshold.start_at": "rho",
+        "Truncate.rounds": "truncation",
+    }
     paper: ClassVar[str] = KIVINEN
     aliases: ClassVar[tuple[str, ...]] = ("NORMA", "nu-NORMA")
     cost: ClassVar[str] = "n d"
@@ -159,7 +181,8 @@ class NORMARegressor(Regressor):
     """NORMA regression, with a tube that adapts to a fraction nu of examples outside it.
 
     f <- (1 - eta lam) f;  if |y - f(x)| > epsilon:  f <- f + eta sgn(y - f(x)) k(x, .)
-    With nu: epsilon grows by eta (1 - nu) outside the tube and falls by eta nu inside. Squared loss: f <- f + eta (y - f(x)) k(x, .)
+    With nu: epsilon grows by eta (1 - nu) outside the tube and falls by eta nu inside.
+    Squared loss: f <- f + eta (y - f(x)) k(x, .)
 
     Composition: Learner(Expansion(kernel, Unlimited() or Truncate(truncation)), EpsilonInsensitive(epsilon),
     Gradient(eta, lam) or AdaptiveThreshold(eta, lam, nu, epsilon, margin=False))
@@ -186,6 +209,7 @@ class NORMARegressor(Regressor):
     clamp: bool = False
     truncation: int | None = None
     loss: Loss | str = "epsilon_insensitive"
+    words: ClassVar[dict[str, str]] = {"AdaptiveThreshold.start_at": "epsilon", "Truncate.rounds": "truncation"}
     paper: ClassVar[str] = KIVINEN
     aliases: ClassVar[tuple[str, ...]] = ("NORMA", "nu-NORMA")
     cost: ClassVar[str] = "n d"
@@ -204,7 +228,8 @@ class NORMADetector(Detector):
 
     f <- (1 - eta lam) f;  if f(x) < rho:  f <- f + eta k(x, .) and rho falls by eta (1 - nu), else rho rises by eta nu
 
-    Composition: Learner(Expansion(kernel, Unlimited() or Truncate(truncation)), Hinge(), AdaptiveThreshold(eta, lam, nu, 0))
+    Composition: Learner(Expansion(kernel, Unlimited() or Truncate(truncation)), Hinge(),
+    AdaptiveThreshold(eta, lam, nu, 0))
 
     Parameters
     ----------
@@ -222,6 +247,7 @@ class NORMADetector(Detector):
     lam: float = 0.01
     nu: float = 0.1
     truncation: int | None = None
+    words: ClassVar[dict[str, str]] = {"Truncate.rounds": "truncation"}
     paper: ClassVar[str] = KIVINEN
     aliases: ClassVar[tuple[str, ...]] = ("NORMA novelty detection",)
     cost: ClassVar[str] = "n d"
@@ -279,6 +305,7 @@ class KLRSGDClassifier(Classifier):
 
     eta: float = 0.1
     R: float = math.inf
+    words: ClassVar[dict[str, str]] = {"Gradient.radius": "R"}
     paper: ClassVar[str] = ZHANG
     aliases: ClassVar[tuple[str, ...]] = ("KLR-SGD", "Baseline", "non-conservative KLR")
     cost: ClassVar[str] = "n d"
@@ -376,8 +403,8 @@ class BOGDClassifier(Classifier):
 
     def parts(self, kernel: Kernel) -> Parts:
         kind = self._choice("removal", uniform=RemoveRandom, fifo=RemoveOldest)
-        budget = kind(self.budget, self.unbiased, _cap(self.eta, self.cap))
-        return Expansion(kernel, budget), as_loss(self.loss, "classification"), Gradient(self.eta, self.lam)
+        loss, update = as_loss(self.loss, "classification"), Gradient(self.eta, self.lam)
+        return Expansion(kernel, kind(self.budget, self.unbiased, _cap(self.eta, self.cap))), loss, update
 
 
 class BOGDRegressor(Regressor):
@@ -414,19 +441,20 @@ class BOGDRegressor(Regressor):
 
     def parts(self, kernel: Kernel) -> Parts:
         kind = self._choice("removal", uniform=RemoveRandom, fifo=RemoveOldest)
-        budget = kind(self.budget, self.unbiased, _cap(self.eta, self.cap))
-        loss = as_loss(self.loss, "regression", epsilon=self.epsilon)
-        return Expansion(kernel, budget), loss, Gradient(self.eta, self.lam)
+        loss, update = as_loss(self.loss, "regression", epsilon=self.epsilon), Gradient(self.eta, self.lam)
+        return Expansion(kernel, kind(self.budget, self.unbiased, _cap(self.eta, self.cap))), loss, update
 
 
 def _cap(eta: float, cap: float | None) -> float | None:
-    return None if cap is None else eta * cap
+    """The bound on coefficients from one in units of the step; what is no number is for the part to refuse."""
+    return eta * cap if cap is not None and is_number(cap) else cap
 
 
 class BOGDPlusPlusClassifier(Classifier):
     """BOGD++: bounded online gradient descent whose random removal prefers small terms and stays unbiased.
 
-    when full, term i stays with probability q_i = min(1, s |a_i| sqrt(k_ii)), sum q_i = B - 1; survivors are divided by q_i
+    when full, term i stays with probability q_i = min(1, s |a_i| sqrt(k_ii)), sum q_i = B - 1;
+    survivors are divided by q_i
 
     Composition: Learner(Expansion(kernel, RemoveWeighted(budget, eta * cap)), loss, Gradient(eta, lam))
 
@@ -453,8 +481,8 @@ class BOGDPlusPlusClassifier(Classifier):
     cost: ClassVar[str] = "B d"
 
     def parts(self, kernel: Kernel) -> Parts:
-        budget = RemoveWeighted(self.budget, _cap(self.eta, self.cap))
-        return Expansion(kernel, budget), as_loss(self.loss, "classification"), Gradient(self.eta, self.lam)
+        loss, update = as_loss(self.loss, "classification"), Gradient(self.eta, self.lam)
+        return Expansion(kernel, RemoveWeighted(self.budget, _cap(self.eta, self.cap))), loss, update
 
 
 class BOGDPlusPlusRegressor(Regressor):
@@ -486,9 +514,8 @@ class BOGDPlusPlusRegressor(Regressor):
     forgets: ClassVar[bool] = True
 
     def parts(self, kernel: Kernel) -> Parts:
-        budget = RemoveWeighted(self.budget, _cap(self.eta, self.cap))
-        loss = as_loss(self.loss, "regression", epsilon=self.epsilon)
-        return Expansion(kernel, budget), loss, Gradient(self.eta, self.lam)
+        loss, update = as_loss(self.loss, "regression", epsilon=self.epsilon), Gradient(self.eta, self.lam)
+        return Expansion(kernel, RemoveWeighted(self.budget, _cap(self.eta, self.cap))), loss, update
 
 
 class BSGDClassifier(Classifier):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from onkel.budgets import Unlimited
-from onkel.estimator import Classifier, Parts, Regressor
+from onkel.estimator import Parts
+from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
 from onkel.losses import EpsilonInsensitive, Hinge
@@ -24,7 +25,7 @@ class PAClassifier(Classifier):
 
     l = max(0, 1 - y f(x));  f <- f + tau y k(x, .)
     tau = l / k(x, x) ("hard"),  min(C, l / k(x, x)) ("I"),  l / (k(x, x) + 1/(2C)) ("II")
-    Several classes: the margin is f_y - f_s against the best rival s, tau goes to y and -tau to s, and 2 k(x, x) divides.
+    Several classes: the margin is f_y - f_s against the best rival s; y gets tau, s gets -tau, and 2 k(x, x) divides.
 
     Composition: Learner(Expansion(kernel, Unlimited()), Hinge(), PassiveAggressive(variant, C))
 

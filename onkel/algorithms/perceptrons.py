@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from onkel.budgets import Budget, Forget, RemoveByEvaluation, RemoveByMargin, RemoveRandom, Stop, Unlimited
-from onkel.estimator import Classifier, Parts, Regressor
+from onkel.estimator import Parts
+from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
 from onkel.losses import EpsilonInsensitive, Mistake
@@ -24,18 +25,29 @@ __all__ = [
     "TighterPerceptronClassifier",
 ]
 
-FREUND = "Freund, Schapire: Large margin classification using the perceptron algorithm. Machine Learning 37, 1999. doi:10.1023/A:1007662407062"
+FREUND = (
+    "Freund, Schapire: Large margin classification using the perceptron algorithm. Machine Learning 37, 1999. "
+    "doi:10.1023/A:1007662407062"
+)
 ORABONA = "Orabona, Keshet, Caputo: Bounded kernel-based online learning. JMLR 10, 2009"
 CRAMMER = "Crammer, Kandola, Singer: Online classification on a budget. NIPS 16, 2003"
 WESTON = "Weston, Bordes, Bottou: Online (and offline) on an even tighter budget. AISTATS, 2005"
-CAVALLANTI = "Cavallanti, Cesa-Bianchi, Gentile: Tracking the best hyperplane with a simple budget Perceptron. Machine Learning 69, 2007. doi:10.1007/s10994-007-5003-0"
-DEKEL = "Dekel, Shalev-Shwartz, Singer: The Forgetron: a kernel-based perceptron on a budget. SIAM Journal on Computing 37, 2008. doi:10.1137/060666998"
+CAVALLANTI = (
+    "Cavallanti, Cesa-Bianchi, Gentile: Tracking the best hyperplane with a simple budget Perceptron. "
+    "Machine Learning 69, 2007. doi:10.1007/s10994-007-5003-0"
+)
+DEKEL = (
+    "Dekel, Shalev-Shwartz, Singer: The Forgetron: a kernel-based perceptron on a budget. "
+    "SIAM Journal on Computing 37, 2008. doi:10.1137/060666998"
+)
 
 
 class _PerceptronClassifier(Classifier):
     """On a mistake add y k(x, .) (several classes: +1 on y, -1 on the best rival), by the rule of a budget."""
 
     strict_sign_update: bool = False
+
+    words: ClassVar[dict[str, str]] = {"Mistake.strict_sign": "strict_sign_update"}
 
     def budget_part(self) -> Budget:
         """How the new term enters."""
@@ -140,6 +152,7 @@ class BudgetPerceptronClassifier(Classifier):
     budget: int = 100
     beta: float = 0.0
     variant: str = "plain"
+    words: ClassVar[dict[str, str]] = {"Mistake.margin": "beta"}
     paper: ClassVar[str] = CRAMMER
     aliases: ClassVar[tuple[str, ...]] = ("Budget Perceptron", "BP")
     cost: ClassVar[str] = "B d"
@@ -172,6 +185,7 @@ class TighterPerceptronClassifier(Classifier):
     budget: int = 100
     beta: float = 0.0
     recent: int | None = None
+    words: ClassVar[dict[str, str]] = {"Mistake.margin": "beta"}
     paper: ClassVar[str] = WESTON
     aliases: ClassVar[tuple[str, ...]] = ("Tighter Budget Perceptron", "TBP")
     cost: ClassVar[str] = "B (B + p) d on an update"

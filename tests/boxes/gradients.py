@@ -83,9 +83,7 @@ def norma(K, y, *, outputs=1, eta, lam, rho=1.0, nu=None, truncation=None, loss=
     return F
 
 
-def norma_regression(
-    K, y, *, eta, lam, epsilon=0.1, nu=None, truncation=None, loss="epsilon_insensitive", clamp=False
-):
+def norma_regression(K, y, *, eta, lam, epsilon=0.1, nu=None, truncation=None, loss="epsilon_insensitive", clamp=False):
     """1.3, regression: shrink, then add eta sgn(r) outside the tube or, for "squared", eta r.
 
     nu moves the width of the tube, which may become negative, as published, but for clamp.

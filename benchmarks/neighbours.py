@@ -1,0 +1,64 @@
+"""What scikit-learn and river offer that comes nearest: features of the kernel under a linear model, or neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+Entry = tuple[str, int, Callable[[int], int]]  # name, most examples it has time for, mistakes on the first n
+
+
+def count_wrong(model: Any, examples: Iterable[Any], labels: Iterable[Any]) -> int:
+    """Mistakes of a model with river's verbs, each example predicted and then learned."""
+    wrong = 0
+    for x, label in zip(examples, labels, strict=True):
+        wrong += model.predict_one(x) != label
+        model.learn_one(x, label)
+    return wrong
+
+
+def sklearn(X: Any, y: Any, gamma: float, size: int) -> Iterator[Entry]:
+    """A map fitted to the first thousand examples, and SGD on its features; each chunk is predicted, then learned."""
+    from sklearn.kernel_approximation import Nystroem, RBFSampler
+    from sklearn.linear_model import SGDClassifier
+
+    def run(kind: Any, chunk: int, n: int) -> int:
+        features = kind(gamma=gamma, n_components=size, random_state=0).fit(X[:1000])
+        model = SGDClassifier(alpha=1e-6, random_state=0)
+        wrong = 0
+        for start in range(0, n, chunk):
+            now = slice(start, min(start + chunk, n))
+            rows = features.transform(X[now])
+            guess = model.predict(rows) if start else -1  # the frequent class
+            wrong += int((guess != y[now]).sum())
+            model.partial_fit(rows, y[now], classes=[-1, 1])
+        return wrong
+
+    for kind in (Nystroem, RBFSampler):
+        yield f"sklearn {kind.__name__}, SGD, chunks of 1000", len(y), partial(run, kind, 1000)
+        yield f"sklearn {kind.__name__}, SGD, one by one", 2000, partial(run, kind, 1)
+
+
+def river(X: Any, y: Any, gamma: float, size: int) -> Iterator[Entry]:
+    """Its linear models on random features, and its nearest neighbours; nothing where river is not installed."""
+    try:
+        from river import feature_extraction, linear_model, neighbors
+    except ImportError:
+        return
+    examples = [dict(enumerate(row)) for row in X.tolist()]
+    labels = (y > 0).tolist()
+
+    def sampled(kind: Any) -> Any:
+        return feature_extraction.RBFSampler(gamma=gamma, n_components=size, seed=0) | kind()
+
+    def run(make: Callable[[], Any], n: int) -> int:
+        return count_wrong(make(), examples[:n], labels[:n])
+
+    def nearest() -> Any:
+        return neighbors.KNNClassifier(engine=neighbors.LazySearch(window_size=size))
+
+    yield "river LogisticRegression (linear)", len(y), partial(run, linear_model.LogisticRegression)
+    yield "river RBFSampler, ALMA", 1000, partial(run, partial(sampled, linear_model.ALMAClassifier))
+    yield "river RBFSampler, PA", 1000, partial(run, partial(sampled, linear_model.PAClassifier))
+    yield f"river KNN, window of {size}", 1000, partial(run, nearest)
