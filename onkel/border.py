@@ -112,6 +112,13 @@ def as_target(y: Any, X: Any) -> Array:
     return target
 
 
+def as_one_target(y: Any) -> Array:
+    """A regression target for one example."""
+    if not isinstance(y, Real) or not np.isfinite(float(y)):
+        raise ValueError(f"y must be a finite number, got {y!r}")
+    return np.array([float(y)])
+
+
 def as_labels(y: Any, X: Any) -> Array:
     """Class labels: one per row, all of one kind."""
     y = column_or_1d(y, warn=True)

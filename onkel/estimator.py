@@ -397,6 +397,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         if cls is None:
             raise ValueError(f"{config['algorithm']!r} is unknown: import the module that defines it first")
         model, run = cls(**_from_plain(config["params"])), config["run"]
+        model._make(1, {"columns": 1, "dtype": "float64", "sparse": False, "seed": 0})  # are its parameters sound?
         model._restore_run(arrays, run, model if run is None else cls(**_from_plain(run["params"])))
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise ValueError(f"{os.fspath(path)} does not hold a model this onkel can use: {error}") from error

@@ -153,12 +153,7 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
         """Learn from one example: a dictionary of features, or an array row."""
-        if (
-            type(x) is np.ndarray
-            and self._started
-            and type(w) is float
-            and (target := self._targets.get(y)) is not None
-        ):
+        if self._ready_for(x) and type(w) is float and (target := self._targets.get(y)) is not None:
             self._learner.learn_one(x, target, w)
             return
         X, columns = self._incoming(x)
@@ -271,7 +266,7 @@ class Regressor(RegressorMixin, Supervised):  # type: ignore[misc]
             self._learner.learn_one(x, y, w)
             return
         X, columns = self._incoming(x)
-        target = border.as_target([y], X)
+        target = border.as_one_target(y)
         weight = border.as_weight([w], X)
         self._refuse_too_large(X)
         self._begin(1, X, columns)

@@ -170,7 +170,7 @@ class Cauchy(_Width):
     """k(x, z) = prod_j 1 / (1 + gamma (x_j - z_j)^2)."""
 
     def pair(self, x: Array, z: Array) -> Array:
-        return np.log1p(self.width * np.square(x - z))
+        return np.asarray(np.log1p(self.width * np.square(x - z)))
 
     def shape(self, total: Array) -> Array:
         return np.exp(-np.maximum(total, 0))

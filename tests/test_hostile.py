@@ -251,7 +251,6 @@ def test_targets_that_are_no_numbers_are_refused(engine, name):
         [None] * 4,
         np.ones(4, complex),
         np.array(["2020"] * 4, "M8[Y]"),
-        [[1], [2]] * 2,
     ):
         refuses(["y|Complex"], build(name).fit, X, bad)
         model = build(name).fit(X, np.ones(4))
