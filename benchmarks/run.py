@@ -247,11 +247,14 @@ def linearity(bench: Bench) -> Result:
         seconds, _ = race(bench.repeats, runs)
         sizes, us = np.array(list(case)), np.array(list(seconds.values())) / n * 1e6
         exponent = np.polyfit(np.log(sizes), np.log(us), 1)[0]
+        budget, X = case[sizes[-1]]
+        numbers = budget * (X.nnz if sp.issparse(X) else X.size) / n  # met by an example of the largest size
         rows.append(
             {
                 "size": name,
                 "values": " ".join(map(str, sizes)),
                 "us/example": " ".join(f"{t:.3g}" for t in us),
+                "ns/number": us[-1] * 1e3 / numbers,
                 "last doubling": float(np.log2(us[-1] / us[-2])),
                 "exponent": float(exponent),
                 "target": 1.05,

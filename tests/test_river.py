@@ -5,7 +5,7 @@ import pytest
 import onkel
 
 river = pytest.importorskip("river")
-from river import checks  # noqa: E402
+from river import base, checks, compose, datasets, evaluate, metrics, preprocessing  # noqa: E402
 
 MODELS = {name: cls for name, cls in onkel.algorithms.estimators().items() if not name.endswith("Detector")}
 
@@ -19,3 +19,24 @@ def cases():
 @pytest.mark.parametrize(("cls", "check"), list(cases()))
 def test_checks(cls, check):
     check(cls())
+
+
+@pytest.mark.parametrize("name", ["RBPClassifier", "PAClassifier", "KLRSGDClassifier"])
+def test_a_pipeline_of_river(name):
+    model = preprocessing.StandardScaler() | getattr(onkel, name)()
+    metric = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    assert metric.get() > 0.8
+    assert isinstance(model, (compose.Pipeline, base.Classifier))
+
+
+def test_the_detector_ranks_the_novel_first():
+    usual = [(x, 0) for x, _ in datasets.Phishing().take(300)]
+    novel = [({name: value + 3 for name, value in x.items()}, 1) for x, _ in datasets.Phishing().take(20)]
+    model = onkel.NORMADetector()
+    assert isinstance(model, base.AnomalyDetector)
+    checks.common.check_learn_one(model.clone(), usual)
+    checks.common.check_shuffle_features_no_impact(model.clone(), usual)
+    checks.common.check_emerging_features(model.clone(), usual)
+    checks.common.check_disappearing_features(model.clone(), usual)
+    checks.common.check_pickling(model.clone(), usual)
+    checks.anomaly.check_roc_auc(model.clone(), usual + novel)
