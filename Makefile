@@ -29,8 +29,8 @@ CONFIG ?= $(if $(CI),-C cmake.define.ONKEL_WERROR=ON)
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-demo: $(VENV)/.plots  ## a first race of algorithms over a stream
-	$(BIN)/onkel race demo
+demo: $(VENV)/.demo  ## race the learners over four embedded streams; the report is demo.html
+	$(BIN)/onkel race demo --report demo.html
 
 test: $(VENV)/.test  ## the whole suite; ARGS="-k hinge" for a part of it
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTEST) -n auto $(ARGS)

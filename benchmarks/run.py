@@ -241,7 +241,7 @@ def linearity(bench: Bench) -> Result:
         for size, (budget, X) in case.items():
             y = random.choice([-1, 1], n)
             model = bogd(budget=budget, eta=0.1, gamma=0.5 / X.shape[1]).partial_fit(X, y)
-            while model.n_support_ < budget:
+            while model.n_support_ < budget and model.t_ < 20 * n:
                 model.learn(X, y)
             runs[str(size)] = partial(model.learn, X, y)
         seconds, _ = race(bench.repeats, runs)

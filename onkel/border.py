@@ -99,8 +99,9 @@ def as_weight(sample_weight: Any, X: Any) -> Array | None:
 
 def as_target(y: Any, X: Any) -> Array:
     """Regression targets: one finite number per row."""
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(X, y)
+    if type(y) is not np.ndarray or y.shape != X.shape[:1]:
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
     refuse_strange(y, "y")
     try:
         target = np.ascontiguousarray(y, dtype=np.float64)
@@ -121,8 +122,9 @@ def as_one_target(y: Any) -> Array:
 
 def as_labels(y: Any, X: Any) -> Array:
     """Class labels: one per row, all of one kind."""
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(X, y)
+    if type(y) is not np.ndarray or y.shape != X.shape[:1]:
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
     return checked_labels(y, "y")
 
 

@@ -373,7 +373,7 @@ class Forget(Bounded):
     Psi(s phi, phi mu) + Q <= (15/32) M, where Psi(l, m) = l^2 + 2 l (1 - m), s the oldest coefficient,
     mu its margin with the new term in, M the number of updates and Q the sum of past Psi.
     "basic": on every update by min{(B+1)^(-1/(2(B+1))), U / |f|}, U = sqrt((B+1) / ln(B+1)) / 4.
-    `absolute` takes mu = |f(x_r)| (regression). `legacy_root` repeats the wrong root of a released program (E10).
+    `absolute` takes mu = |f(x_r)| (regression). `legacy_root` repeats the wrong root of a released program.
     """
 
     variant: str = "self-tuned"

@@ -154,11 +154,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _refuse_too_large(self, X: Any) -> None:
         """Refuse rows whose k(x, x) overflows, before anything is learned."""
-        kernel = as_kernel(self.__dict__.get("_recipe", self).kernel)
+        kernel = self.kernel_ if self._started else as_kernel(self.kernel).resolve(X.shape[1])
         if kernel.bounded:
             return
         with np.errstate(over="ignore", invalid="ignore"):
-            diagonal = kernel.resolve(X.shape[1]).diagonal(X.astype(np.float64))
+            diagonal = kernel.diagonal(X.astype(np.float64))
         if not np.isfinite(diagonal).all():
             at = int(np.argmin(np.isfinite(diagonal)))
             raise ValueError(
@@ -169,6 +169,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any, first: bool = False) -> Any:
         """Check a matrix or a frame against the columns known (`first`: take them from it)."""
+        if not first and self._is_plain(X):
+            border.refuse_non_finite(X)
+            return X
         columns: Columns | None = self.__dict__.get("_columns")
         if columns is not None and not first:
             if border.is_frame(X):
@@ -183,6 +186,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         with np.errstate(over="ignore"):  # a value too large for float32 is refused below, with its place
             X = validate_data(self, X, reset=first, **form)
         return border.settle(X)
+
+    def _is_plain(self, X: Any) -> bool:
+        """Is it an array that needs no conversion, and are there no names to compare?"""
+        return (
+            type(X) is np.ndarray
+            and X.dtype is self._learner.dtype
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and X.flags.c_contiguous
+            and not hasattr(self, "feature_names_in_")
+        )
 
     def _named(self, x: Any) -> tuple[Any, Columns]:
         """Check a dictionary or a frame to learn from: its rows, and the columns with its new names."""
@@ -250,6 +265,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def dual_coef_(self) -> Array:
         """Coefficients (outputs, terms) of the function that `predict` uses."""
         return self._terms()[1].T
+
+    @property
+    def engine_(self) -> str:
+        """What it runs on: "native" or "python"."""
+        check_is_fitted(self)
+        return str(self._learner.engine)
 
     @property
     def kernel_(self) -> Kernel:
@@ -395,7 +416,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         cls = Estimator.registry.get(config["algorithm"])
         if cls is None:
-            raise ValueError(f"{config['algorithm']!r} is unknown: import the module that defines it first")
+            raise ValueError(
+                f"{config['algorithm']!r} is unknown: import the module that defines it first "
+                "(a class of your own is known once it states its `paper`)"
+            )
         model, run = cls(**_from_plain(config["params"])), config["run"]
         model._make(1, {"columns": 1, "dtype": "float64", "sparse": False, "seed": 0})  # are its parameters sound?
         model._restore_run(arrays, run, model if run is None else cls(**_from_plain(run["params"])))

@@ -27,6 +27,8 @@ class Supervised(Estimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn from the rows in order, once."""
+        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+            raise ValueError("Sample weights must contain at least one non-zero number, or nothing is learned")
         return self._become(self._fresh().partial_fit(X, y, sample_weight=sample_weight))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -75,7 +77,8 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         y = border.as_labels(y, X)
         weight = border.as_weight(sample_weight, X)
         self._refuse_too_large(X)
-        self._know(y, classes, X, None)
+        if classes is not None or not self._knows(y):
+            self._know(y, classes, X, None)
         return self._learn(X, y, weight)
 
     def _learn(self, X: Any, y: Array, weight: Array | None) -> Array:
@@ -83,6 +86,13 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         if len(self.classes_) <= 2:
             target = 2 * target - 1
         return self._used(self._learner.learn(X, target, weight))
+
+    def _knows(self, y: Array) -> bool:
+        """Are all these labels known? (Labels of another type are for `_know` to judge.)"""
+        if not self._started or y.dtype.kind != self.classes_.dtype.kind or y.dtype.kind == "O":
+            return False
+        at = np.searchsorted(self.classes_, y)
+        return bool((self.classes_[np.minimum(at, len(self.classes_) - 1)] == y).all())
 
     def _know(self, y: Array, classes: Any, X: Any, columns: Columns | None) -> None:
         """Settle the classes before learning from y, and begin; refuses labels that were not declared."""
@@ -167,8 +177,9 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         """The class of one example; None before anything was learned."""
         if not self._started:
             return None
-        scores = [self._learner.score_one(x)] if self._ready_for(x) else self._scores(self._one(x))
-        return self._labels(np.asarray(scores)).tolist()[0]
+        scores = self._learner.score_one(x) if self._ready_for(x) else self._scores(self._one(x))[0].tolist()
+        best = scores.index(max(scores)) if len(scores) > 1 else int(scores[0] >= 0 and len(self._targets) > 1)
+        return list(self._targets)[best]
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each class (logistic models)."""

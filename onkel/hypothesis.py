@@ -249,14 +249,24 @@ class Expansion:
         """f <- factor * f, in constant time."""
         if self.n == 0:
             return
+        self.foresee(factor)
         self.scale *= factor
-        if not 1e-3 < self.scale < 1e3:  # far from 1 the average would lose digits
-            if not sane(self.coef * self.scale):
-                raise Diverged(f"a coefficient is {np.abs(self.coef).max() * self.scale}")
+        if self._far(self.scale):
             if self.average:
                 self.basis["base"][:] += self.cumulative * self.coef
             self.coef[:] *= self.scale
             self.scale, self.cumulative = 1.0, 0.0
+
+    @staticmethod
+    def _far(scale: float) -> bool:
+        """Far from 1 the average would lose digits: then the coefficients take the scale over."""
+        return not 1e-3 < scale < 1e3
+
+    def foresee(self, factor: float) -> None:
+        """Refuse a factor that would take coefficients out of range."""
+        scale = self.scale * factor
+        if self.n and self._far(scale) and not sane(self.coef * scale):
+            raise Diverged(f"a coefficient becomes {np.abs(self.coef).max() * scale}")
 
     def append(self, round: Round, coef: Array, **named: Any) -> None:
         """Add the term coef * k(x, .)."""

@@ -117,13 +117,14 @@ class Learner:
         round = Round(x, y, self.t + 1, k, kxx, s, value, slope, weight)
         try:
             shrink, coef = self.update.step(round, memory["update"])
+            f.foresee(shrink)
+            self.t += 1
+            f.count()
+            averaged = self._average(x, k, s, self.t)
+            f.shrink(shrink)
+            f.budget.insert(f, round, coef if kxx > 0 else None, memory["budget"])
         except Diverged as error:
             raise Diverged(f"row {i}: {error}") from None
-        self.t += 1
-        f.count()
-        averaged = self._average(x, k, s, self.t)
-        f.shrink(shrink)
-        f.budget.insert(f, round, coef if kxx > 0 else None, memory["budget"])
         return s, averaged
 
     def _average(self, x: Row, k: Array, s: Array, t: int) -> Array:
@@ -191,6 +192,8 @@ class Learner:
                 key = f"{part}.{name}"
                 if isinstance(value, Random):
                     value.state = int(state[key])
+                elif isinstance(value, np.ndarray):
+                    memory[name] = state[key].copy()
                 elif value is not None:
                     memory[name] = float(state[key])
                 elif f"{key}.born" in state:

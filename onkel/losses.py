@@ -74,7 +74,7 @@ class Mistake(MarginLoss):
     """The perceptron's loss: 1 on a mistake (or a margin of at most `margin`), with slope 1.
 
     One output: a mistake is q <= 0, so a score of 0 counts; with `strict_sign` it is sgn(s) != y with
-    sgn(0) = +1 (erratum E01). Several outputs: a mistake is argmax != y.
+    sgn(0) = +1, as some released programs have it. Several outputs: a mistake is argmax != y.
     """
 
     margin: float = 0.0
@@ -161,7 +161,7 @@ class ResidualLoss(Loss):
 
 
 class Squared(ResidualLoss):
-    """r^2 / 2, without slope inside the tube |r| <= epsilon (erratum E12); epsilon 0: no tube."""
+    """r^2 / 2, without slope inside the tube |r| <= epsilon; epsilon 0: no tube."""
 
     epsilon: float = 0.0
     threshold: ClassVar[str | None] = "epsilon"

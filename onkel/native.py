@@ -32,7 +32,10 @@ except ImportError as error:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+_CHOICES = ("auto", "python", "native")
 _choice = os.environ.get("ONKEL_ENGINE", "auto")
+if _choice not in _CHOICES:
+    raise ValueError(f"the environment variable ONKEL_ENGINE must be one of {_CHOICES}, got {_choice!r}")
 
 
 def available() -> bool:
@@ -49,8 +52,8 @@ def description() -> str:
 def use(engine: str) -> Iterator[None]:
     """Within the block, new learners run on "python", "native" or the best there is ("auto")."""
     global _choice
-    if engine not in ("auto", "python", "native"):
-        raise ValueError(f'engine must be "auto", "python" or "native", got {engine!r}')
+    if engine not in _CHOICES:
+        raise ValueError(f"engine must be one of {_CHOICES}, got {engine!r}")
     before, _choice = _choice, engine
     try:
         yield

@@ -23,6 +23,9 @@ class Part:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         dataclass(frozen=True)(cls)
+        taken = Part.known.get(cls.__name__)
+        if taken is not None and taken.__module__ != cls.__module__:  # files know parts by name alone
+            raise TypeError(f"there is a part called {cls.__name__} in {taken.__module__}: choose another name")
         Part.known[cls.__name__] = cls
 
     # -- the protocol scikit-learn uses for nested parameters: kernel__gamma and the like

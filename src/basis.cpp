@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace onkel {
 
@@ -203,7 +204,7 @@ Row<T> Basis<T>::filled(Row<T> x, Workspace<T>& work) const {
 // What no vector code is for: any comparison, any storage.
 template <class T>
 void Basis<T>::sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const {
-    if (!tiled_) return sum_sparse(compare, x, range, out);
+    if (!tiled_) return sum_sparse(compare, x, range, work, out);
     if (x.index && !truly_sparse(x)) x = filled(x, work);
     const double* rests = rest(compare);
     for (std::size_t i = range.first; i < range.last; ++i) {
@@ -216,23 +217,46 @@ void Basis<T>::sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& 
     }
 }
 
-// Sparse rows: two lists of non-zeros, walked side by side.
+// Sparse rows meet the spread-out example: what they have in common is compared, and of the rest of x all
+// that z does not cover is added. Both sums run over the same columns in the same order, so that nothing is
+// left of it when x and z are alike.
 template <class T>
-void Basis<T>::sum_sparse(const Compare& compare, Row<T> x, Range range, T* out) const {
-    for (std::size_t i = range.first; i < range.last; ++i) {
-        const SparseRow& z = rows_[i];
-        double total = 0;
-        std::size_t a = 0;
-        std::size_t b = 0;
-        while (a < x.count || b < z.index.size()) {
-            const std::int64_t j = a < x.count ? (x.index ? x.index[a] : static_cast<std::int64_t>(a)) : columns_;
-            const std::int64_t l = b < z.index.size() ? z.index[b] : columns_;
-            total += compare(j <= l ? x.values[a] : 0, l <= j ? z.values[b] : 0);
-            a += j <= l;
-            b += l <= j;
-        }
-        out[i] = static_cast<T>(total);
+void Basis<T>::sum_sparse(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const {
+    work.scattered.resize(columns_);
+    double whole = 0;
+    for (std::size_t e = 0; e < x.count; ++e) {
+        whole += compare(x.values[e], 0);
+        work.scattered[x.index ? x.index[e] : e] = x.values[e];
     }
+    const auto sums = [&](auto pair) {
+        for (std::size_t i = range.first; i < range.last; ++i) {
+            const SparseRow& z = rows_[i];
+            double common = 0;
+            double covered = 0;
+            for (std::size_t e = 0; e < z.index.size(); ++e) {
+                const double xj = work.scattered[z.index[e]];
+                common += pair(xj, z.values[e]);
+                covered += pair(xj, 0);
+            }
+            const double total = common + (whole - covered);
+            out[i] = static_cast<T>(std::isnan(total) ? std::numeric_limits<double>::infinity() : total);
+        }
+    };
+    switch (compare.kind) {  // here, so that the loops know their comparison
+        case Compare::product:
+            sums([](double a, double b) { return a * b; });
+            break;
+        case Compare::square:
+            sums([](double a, double b) { return (a - b) * (a - b); });
+            break;
+        case Compare::absolute:
+            sums([](double a, double b) { return std::abs(a - b); });
+            break;
+        case Compare::cauchy:
+            sums(compare);
+            break;
+    }
+    for (std::size_t e = 0; e < x.count; ++e) work.scattered[x.index ? x.index[e] : e] = 0;
 }
 
 template <class T>

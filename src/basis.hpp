@@ -50,10 +50,11 @@ struct Range {
 // Room for the intermediate results of one thread.
 template <class T>
 struct Workspace {
-    std::vector<T> filled;   // a hardly sparse example with its zeros
-    std::vector<T> row;      // a stored row, gathered
-    std::vector<T> k;        // a kernel row
-    std::int64_t starts[2];  // of a matrix of one sparse row
+    std::vector<T> filled;     // a hardly sparse example with its zeros
+    std::vector<T> scattered;  // an example among zeros, which are left as found
+    std::vector<T> row;        // a stored row, gathered
+    std::vector<T> k;          // a kernel row
+    std::int64_t starts[2];    // of a matrix of one sparse row
 };
 
 template <class T>
@@ -109,7 +110,7 @@ private:
     };
 
     void sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
-    void sum_sparse(const Compare& compare, Row<T> x, Range range, T* out) const;
+    void sum_sparse(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
     void note_nonzeros(Row<T> x);
     Row<T> filled(Row<T> x, Workspace<T>& work) const;
     const double* rest(const Compare& compare) const;

@@ -91,7 +91,7 @@ public:
     }
     // Scores of many examples, written row by row.
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const {
-        Workspace<T> work;
+        static thread_local Workspace<T> work;
         const std::size_t stride = basis.padded(n());
         std::vector<T> k(most_ahead * stride);
         for (std::size_t i = 0; i < X.n; i += most_ahead) {
@@ -110,15 +110,21 @@ public:
     // A round begins: the model as it is enters the average.
     void count() { cumulative += scale; }
 
-    void shrink(double factor) {
-        if (n() == 0) return;
-        scale *= factor;
-        if (scale > 1e-3 && scale < 1e3) return;  // far from 1 the average would lose digits
+    // Refuse a factor that would take coefficients out of range.
+    void foresee(double factor) const {
+        if (n() == 0 || !far(scale * factor)) return;
         for (const auto& values : coef.values) {
             for (const double c : values) {
-                if (!sane(c * scale)) throw Diverged("a coefficient is " + std::to_string(c * scale));
+                if (!sane(c * scale * factor)) throw Diverged("a coefficient becomes " + std::to_string(c * scale));
             }
         }
+    }
+
+    void shrink(double factor) {
+        if (n() == 0) return;
+        foresee(factor);
+        scale *= factor;
+        if (!far(scale)) return;
         for (std::size_t o = 0; o < outputs; ++o) {
             for (std::size_t i = 0; i < n(); ++i) {
                 if (base) base->values[o][i] += cumulative * coef.values[o][i];
@@ -201,6 +207,9 @@ public:
 
 private:
     static constexpr std::size_t most_ahead = 16;
+
+    // Far from 1 the average would lose digits: then the coefficients take the scale over.
+    static bool far(double s) { return !(s > 1e-3 && s < 1e3); }
 
     void row(const Basis<T>& table, Row<T> x, Workspace<T>& work, T* k) const {
         work.starts[0] = 0;

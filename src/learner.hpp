@@ -102,12 +102,17 @@ private:
         const double value = (*loss_)(y, s_.data(), outputs(), update_->threshold(loss_->threshold()), slope_.data());
         const auto t = static_cast<double>(t_ + 1);
         const Round now{y, t, f_.diagonal_of(x), s_.data(), value, slope_.data(), outputs(), weight};
-        const Step step = take_step(now, i);
-        t_ += 1;
-        f_.count();
-        if (averages()) f_.average_scores(x, k, t, work_, averaged);
-        f_.shrink(step.shrink);
-        budget_->insert(f_, Offer<T>{now, x, k, step.moves && now.kxx > 0 ? coef_.data() : nullptr, work_});
+        try {
+            const Step step = update_->step(now, coef_.data());
+            f_.foresee(step.shrink);
+            t_ += 1;
+            f_.count();
+            if (averages()) f_.average_scores(x, k, t, work_, averaged);
+            f_.shrink(step.shrink);
+            budget_->insert(f_, Offer<T>{now, x, k, step.moves && now.kxx > 0 ? coef_.data() : nullptr, work_});
+        } catch (const Diverged& error) {
+            throw Diverged("row " + std::to_string(i) + ": " + error.what());
+        }
     }
 
     // Refuse what would read outside memory; meaning is checked in Python.
@@ -128,14 +133,6 @@ private:
         if (!std::isfinite(kxx)) {
             throw std::invalid_argument("row " + std::to_string(i) + ": k(x, x) is " + std::to_string(kxx) +
                                         "; its values are too large for the kernel: scale the features");
-        }
-    }
-
-    Step take_step(const Round& now, std::size_t i) {
-        try {
-            return update_->step(now, coef_.data());
-        } catch (const Diverged& error) {
-            throw Diverged("row " + std::to_string(i) + ": " + error.what());
         }
     }
 

@@ -655,13 +655,11 @@ def test_own_parts_run_on_the_python_engine():
     assert twin._learner.engine == ("native" if onkel.native.available() else "python")
 
 
-def test_own_parts_are_no_twins_by_name():
-    """A part of one's own that is called like ours is not taken for it."""
-    theirs = type("Stop", (Bounded,), {"insert": lambda self, f, round, coef, memory: None})
-    try:
-        assert not onkel.native.has_twin(theirs(3))
-    finally:
-        onkel.part.Part.known["Stop"] = Stop
+def test_the_name_of_a_part_is_taken_once():
+    """Files and twins know parts by name: one of one's own that is called like ours is refused."""
+    with pytest.raises(TypeError, match=r"Stop in onkel\.budgets: choose another name"):
+        type("Stop", (Bounded,), {"insert": lambda self, f, round, coef, memory: None})
+    assert onkel.part.Part.known["Stop"] is Stop
 
 
 def test_native_alone_refuses_own_parts():

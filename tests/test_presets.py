@@ -280,7 +280,8 @@ def test_weights_multiply_the_slope(case, engine):
         same(model.learn(X, y, sample_weight=weight), weighted(KERNELS["uneven"](X), y, weight, rule))
 
 
-def test_weights_move_an_adaptive_threshold():
+@pytest.mark.parametrize("engine", ENGINES)
+def test_weights_move_an_adaptive_threshold(engine):
     X, y = stream_for(ESTIMATORS["NORMAClassifier"])
     weight = np.random.default_rng(3).uniform(0.2, 2.0, len(X))
     rho = 1.0
@@ -291,8 +292,9 @@ def test_weights_move_an_adaptive_threshold():
         rho += 0.3 * w * (0.4 - error)
         return 0.97, 0.3 * w * y * error
 
-    model = ESTIMATORS["NORMAClassifier"](eta=0.3, lam=0.1, nu=0.4, kernel=KERNELS["uneven"])
-    same(model.learn(X, y, sample_weight=weight), weighted(KERNELS["uneven"](X), y, weight, rule))
+    with onkel.engine(engine):
+        model = ESTIMATORS["NORMAClassifier"](eta=0.3, lam=0.1, nu=0.4, kernel=KERNELS["uneven"])
+        same(model.learn(X, y, sample_weight=weight), weighted(KERNELS["uneven"](X), y, weight, rule))
 
 
 # Where a box and a preset could agree by accident

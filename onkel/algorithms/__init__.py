@@ -1,7 +1,7 @@
 """The algorithms, one file per family, and the catalogue of them.
 
-A family joins by existing: every module of this package is imported, and every estimator that names its
-paper is listed.
+Every module of this package is imported, and every estimator that names its paper is listed: an algorithm
+joins by existing.
 """
 
 from __future__ import annotations

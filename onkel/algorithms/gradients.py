@@ -146,7 +146,7 @@ class NORMAClassifier(Classifier):
     rho : margin (its start, with nu)
     nu : aimed fraction of margin errors, in (0, 1); None: fixed margin
     truncation : tau, number of rounds a term lives; None: for ever
-    loss : "hinge" at the margin rho, or another loss (then without rho and nu)
+    loss : "hinge", or another classification loss; rho and nu concern losses with a margin
     kernel, average, random_state : see Estimator
 
     References
@@ -379,7 +379,7 @@ class BOGDClassifier(Classifier):
     ----------
     budget : B, largest number of terms
     eta, lam : step and regularisation, eta lam < 1
-    removal : "uniform" or "fifo" (the oldest); "fifo" with unbiased=False is what the thesis ran (`bogd_lu`)
+    removal : "uniform" or "fifo" (the oldest); "fifo" with unbiased=False is what lu2016large ran (`bogd_lu`)
     unbiased : multiply the survivors by B / (B - 1); needs B >= 2
     cap : gamma, bound on coefficients in units of eta; None: none
     loss : "hinge" or another classification loss
