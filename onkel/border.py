@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -97,6 +97,11 @@ def as_weight(sample_weight: Any, X: Any) -> Array | None:
     return weight
 
 
+def as_one_weight(w: Any, X: Any) -> Array | None:
+    """The weight of one example."""
+    return None if type(w) is float and w == 1.0 else as_weight([w], X)
+
+
 def as_target(y: Any, X: Any) -> Array:
     """Regression targets: one finite number per row."""
     if type(y) is not np.ndarray or y.shape != X.shape[:1]:
@@ -160,6 +165,28 @@ def _kind(label: Any) -> str:
     return "str" if isinstance(label, str) else type(label).__name__
 
 
+class SparseRow(NamedTuple):
+    """A CSR matrix of one row; scipy's own would take longer to make than the row takes to learn."""
+
+    data: Array
+    indices: Array
+    shape: tuple[int, int]
+
+    @property
+    def indptr(self) -> Array:
+        """Where the row starts and ends."""
+        return np.array([0, len(self.data)])
+
+    @property
+    def dtype(self) -> Any:
+        """Of the values."""
+        return self.data.dtype
+
+    def astype(self, dtype: Any) -> Any:
+        """As scipy's matrix."""
+        return sp.csr_array((self.data.astype(dtype), self.indices, self.indptr), shape=self.shape)
+
+
 class Columns:
     """Names of the features that came with names, in the order of their first appearance."""
 
@@ -176,19 +203,18 @@ class Columns:
         return Columns(self.names + new) if new else self
 
     def rows(self, x: Mapping[Any, Any]) -> Any:
-        """A dictionary as a CSR matrix of one row; features it does not name are zero, unknown ones left out."""
+        """A dictionary as a sparse row; features it does not name are zero, unknown ones left out."""
         found = sorted((self.index[name], name) for name in x if name in self.index)
-        values = np.empty(len(found))
-        for i, (_, name) in enumerate(found):
-            value = x[name]
-            if not isinstance(value, (Real, np.bool_)):
-                raise ValueError(f"feature {name!r} is {value!r}, not a number: encode it first")
-            values[i] = value
+        numbers = [x[name] for _, name in found]
+        for (_, name), number in zip(found, numbers, strict=True):
+            if type(number) is not float and not isinstance(number, (Real, np.bool_)):
+                raise ValueError(f"feature {name!r} is {number!r}, not a number: encode it first")
+        values = np.array(numbers, dtype=np.float64)
         if not np.isfinite(values).all():
             name = found[int(np.argmin(np.isfinite(values)))][1]
             raise ValueError(f"feature {name!r} is {x[name]!r}: onkel needs finite numbers; impute or leave it out")
         index = np.array([i for i, _ in found], dtype=np.int32)
-        return sp.csr_array((values, index, np.array([0, len(found)])), shape=(1, max(len(self), 1)))
+        return SparseRow(values, index, (1, max(len(self), 1)))
 
     def select(self, X: Any) -> Any:
         """A frame's columns in this order; those it lacks are zero, unknown ones left out."""

@@ -144,7 +144,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
                 seed = check_random_state(seed).randint(2**31)
-            run = {"columns": X.shape[1], "dtype": X.dtype.name, "sparse": sp.issparse(X), "seed": int(seed)}
+            run = {"columns": X.shape[1], "dtype": X.dtype.name, "sparse": hasattr(X, "indptr"), "seed": int(seed)}
             self._learner = self._make(outputs, run)
             self._recipe, self._run = self._fresh(), run
         if columns is not None and columns is not self.__dict__.get("_columns"):

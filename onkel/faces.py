@@ -167,11 +167,11 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
             self._learner.learn_one(x, target, w)
             return
         X, columns = self._incoming(x)
-        label = border.checked_labels([y], "y")
-        weight = border.as_weight([w], X)
+        weight = border.as_one_weight(w, X)
         self._refuse_too_large(X)
-        self._know(label, None, X, columns)
-        self._learn(X, label, weight)
+        if not self._started or columns is not self.__dict__.get("_columns") or y not in self._targets:
+            self._know(border.checked_labels([y], "y"), None, X, columns)
+        self._learner.learn(X, np.array([self._targets[y]]), weight)
 
     def predict_one(self, x: Any) -> Any:
         """The class of one example; None before anything was learned."""
@@ -278,7 +278,7 @@ class Regressor(RegressorMixin, Supervised):  # type: ignore[misc]
             return
         X, columns = self._incoming(x)
         target = border.as_one_target(y)
-        weight = border.as_weight([w], X)
+        weight = border.as_one_weight(w, X)
         self._refuse_too_large(X)
         self._begin(1, X, columns)
         self._learner.learn(X, target, weight)

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onkel.hypothesis import Basis, Expansion, Row, State
 from onkel.losses import Loss
@@ -24,7 +23,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def rows(X: Any) -> Iterator[Row]:
     """The rows of an array or a CSR matrix."""
-    if sp.issparse(X):
+    if hasattr(X, "indptr"):
         for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
             yield Row(X.data[start:stop].astype(np.float64), X.indices[start:stop])
     else:

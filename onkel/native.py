@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onkel.learner import Learner
 from onkel.part import Part
@@ -155,6 +154,6 @@ class NativeLearner:
 
 def _fields(X: Any) -> tuple[Any, Any, Any]:
     """Values, column indices and row starts; the last two None for a dense array."""
-    if sp.issparse(X):
+    if hasattr(X, "indptr"):
         return X.data, np.ascontiguousarray(X.indices, np.int32), np.ascontiguousarray(X.indptr, np.int64)
     return X, None, None

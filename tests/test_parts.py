@@ -398,6 +398,17 @@ def test_the_column_of_scores_is_the_function_at_the_terms(budget, update, engin
         same(state["basis.score"] * state["scale"], learner.scores(state["basis.x"]))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("labels", "leaves"), [([1.0, -1.0, 1.0], 0), ([-1.0, 1.0, -1.0], 1)])
+def test_a_score_of_zero_counts_as_the_positive_class(labels, leaves, engine):
+    # without its own term each stored row scores 0: an error on the negative one, which must therefore stay
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.75]])
+    with onkel.engine(engine):
+        model = build("TighterPerceptronClassifier", budget=2, recent=0, kernel=Linear())
+        learn(model, X, np.array(labels))
+    assert np.array_equal(model.support_vectors_, np.delete(X, leaves, axis=0))
+
+
 # Random numbers
 
 
