@@ -35,7 +35,7 @@ struct Simd {
                         const std::int32_t* index, const std::int64_t* starts, std::size_t queries, const double* rest,
                         T* out, std::size_t out_stride);
 
-    // v = exp(factor * v) in place, to 1 ulp with fma and to epsilon in [0, 1] without. No result is
+    // v = exp(factor * v) in place, to 1.3 ulp with fma and to epsilon in [0, 1] without. No result is
     // subnormal: 0 comes below 1.5 times the smallest normal number, infinity above the largest, NaN stays.
     void (*exp)(T* v, std::size_t n, T factor);
 

@@ -31,10 +31,6 @@ constexpr size_t width = ONKEL_VECTOR_BYTES / sizeof(T);
 template <class T>
 using Wide = Vector<T, width<T>>;
 
-// Lanes of a double vector that meets T: Zen 4 converts two 32-byte vectors faster than one of 64.
-template <class T>
-constexpr size_t meeting_width = sizeof(T) < 8 && ONKEL_VECTOR_BYTES > 32 ? 4 : width<double>;
-
 template <class V, class T>
 INLINE V load(const T* from) {
     V v;
@@ -77,23 +73,15 @@ struct Number;
 template <>
 struct Number<float> {
     using Bits = std::int32_t;
-    static constexpr Bits magnitude = 0x7fffffff;
+    static constexpr Bits magnitude = 0x7fffffff, exponent = 0x7f800000;
     static constexpr int fraction_bits = 23, bias = 127;
-    // 2 * 2^f = 2 + f (...) for |f| <= 1/2, highest power first: minimax, relative error 3e-9
-    static constexpr float series[] = {3.06585367e-4f, 2.67819432e-3f, 1.92369986e-2f,
-                                       0.111007191f,   0.480452955f,   1.38629436f};
 };
 
 template <>
 struct Number<double> {
     using Bits = std::int64_t;
-    static constexpr Bits magnitude = 0x7fffffffffffffff;
+    static constexpr Bits magnitude = 0x7fffffffffffffff, exponent = 0x7ff0000000000000;
     static constexpr int fraction_bits = 52, bias = 1023;
-    // relative error 4e-18
-    static constexpr double series[] = {8.8776999431053742e-10, 1.4146468213664279e-8, 2.0356320263081360e-7,
-                                        2.6430877660048264e-6,  3.0505467267562208e-5, 3.0807060898093618e-4,
-                                        2.6667116293092930e-3,  1.9236258215203198e-2, 0.11100821732964344,
-                                        0.48045301391820217,    1.3862943611198906};
 };
 
 template <class T>
@@ -108,7 +96,6 @@ INLINE Wide<T> absolute(Wide<T> v) {
 
 // Eight chains of additions hide the latency of one; a block of queries must also fit the registers.
 constexpr size_t single_tiles = ONKEL_VECTOR_BYTES / 8;
-constexpr size_t sparse_tiles = ONKEL_VECTOR_BYTES / 16;
 constexpr size_t many_tiles = ONKEL_VECTOR_BYTES == 64 ? 6 : ONKEL_VECTOR_BYTES / 16;
 constexpr size_t many_queries = ONKEL_VECTOR_BYTES == 64 ? 4 : 3;
 
@@ -133,71 +120,116 @@ INLINE void with_count(size_t n, Call call) {
     call.template operator()<most>();
 }
 
-template <Pair pair, class T>
-INLINE Wide<T> add_pair(Wide<T> sum, T x, Wide<T> z) {
+// Calls for 0 .. n - 1 in blocks of nearly equal size: a small last one would wait for its few chains of additions.
+template <size_t most, class Call>
+INLINE void in_blocks(size_t n, Call call) {
+    size_t first = 0;
+    for (size_t left = (n + most - 1) / most; left > 0; --left) {
+        const size_t rest = n - first;
+        with_count<most>(left == 1 ? rest : (rest + left - 1) / left, [&]<size_t size>() INLINE_LAMBDA {
+            call.template operator()<size>(first);
+            first += size;
+        });
+    }
+}
+
+// X is T or Wide<T>.
+template <Pair pair, class T, class X>
+INLINE Wide<T> add_pair(Wide<T> sum, X x, Wide<T> z) {
     if constexpr (pair == Pair::product) return sum + x * z;
     const Wide<T> difference = x - z;
     return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
 }
 
-// One chain of additions over the features for each row and query, whatever the size of the block.
-template <Pair pair, size_t G, size_t Q, class T>
-void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, size_t columns, T* out,
+// One chain of additions over the features for each row and query, whatever the size of the block. It begins
+// with what is in `out` if there are features before these.
+template <Pair pair, size_t G, size_t Q, class T, class X>
+void dense_block(const T* tiles, size_t stride, const X* x, size_t x_stride, size_t columns, bool more, T* out,
                  size_t out_stride) {
     constexpr size_t parts = lanes<T> / width<T>;
     Wide<T> sum[G][parts][Q] = {};
+    const auto each = [&](auto call) INLINE_LAMBDA {
+        UNROLL for (size_t g = 0; g < G; ++g) {
+            UNROLL for (size_t p = 0; p < parts; ++p) {
+                UNROLL for (size_t q = 0; q < Q; ++q)
+                    call(sum[g][p][q], out + q * out_stride + g * lanes<T> + p * width<T>);
+            }
+        }
+    };
+    if (more) each([](Wide<T>& s, T* o) INLINE_LAMBDA { s = load<Wide<T>>(o); });
     for (size_t j = 0; j < columns; ++j) {
         UNROLL for (size_t g = 0; g < G; ++g) {
             UNROLL for (size_t p = 0; p < parts; ++p) {
-                const auto z = load_aligned<Wide<T>>(tiles + g * stride + j * lanes<T> + p * width<T>);
+                auto z = load_aligned<Wide<T>>(tiles + g * stride + j * lanes<T> + p * width<T>);
+#ifdef __AVX512F__
+                asm("" : "+v"(z));  // or gcc loads it again for every query
+#endif
                 UNROLL for (size_t q = 0; q < Q; ++q) {
-                    sum[g][p][q] = add_pair<pair>(sum[g][p][q], x[q * x_stride + j], z);
+                    sum[g][p][q] = add_pair<pair, T>(sum[g][p][q], x[q * x_stride + j], z);
                 }
             }
         }
     }
-    UNROLL for (size_t g = 0; g < G; ++g) {
-        UNROLL for (size_t p = 0; p < parts; ++p) {
-            UNROLL for (size_t q = 0; q < Q; ++q) {
-                store(out + q * out_stride + g * lanes<T> + p * width<T>, sum[g][p][q]);
-            }
-        }
-    }
+    each([](Wide<T>& s, T* o) INLINE_LAMBDA { store(o, s); });
 }
 
 // Queries inside: the tiles of a block stay in the cache for all of them.
-template <size_t most_tiles, size_t most_queries, class T>
-INLINE void dense_blocks(Pair which, const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride,
-                         size_t queries, size_t columns, T* out, size_t out_stride) {
-    with_pair(which, [=]<Pair pair>() {
-        for (size_t t = 0; t < count; t += most_tiles) {
-            with_count<most_tiles>(count - t, [=]<size_t G>() INLINE_LAMBDA {
-                for (size_t q = 0; q < queries; q += most_queries) {
-                    with_count<most_queries>(queries - q, [=]<size_t Q>() INLINE_LAMBDA {
-                        dense_block<pair, G, Q>(tiles + t * stride, stride, x + q * x_stride, x_stride, columns,
-                                                out + q * out_stride + t * lanes<T>, out_stride);
-                    });
-                }
-            });
+template <Pair pair, size_t most_tiles, size_t most_queries, class T, class X>
+INLINE void dense_blocks(const T* tiles, size_t stride, size_t count, const X* x, size_t x_stride, size_t queries,
+                         size_t columns, bool more, T* out, size_t out_stride) {
+    in_blocks<most_tiles>(count, [=]<size_t G>(size_t t) INLINE_LAMBDA {
+        in_blocks<most_queries>(queries, [=]<size_t Q>(size_t q) INLINE_LAMBDA {
+            dense_block<pair, G, Q>(tiles + t * stride, stride, x + q * x_stride, x_stride, columns, more,
+                                    out + q * out_stride + t * lanes<T>, out_stride);
+        });
+    });
+}
+
+// The same with every number of a few queries spread over a vector beforehand: Zen 4 loads 64 bytes faster than it
+// fills them with one number.
+template <Pair pair, class T>
+INLINE void dense_spread(const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
+                         size_t columns, T* out, size_t out_stride) {
+    constexpr size_t most_columns = 64;  // 16 KB, to stay in the first cache
+    in_blocks<many_queries>(queries, [=]<size_t Q>(size_t q) INLINE_LAMBDA {
+        Wide<T> spread[Q][most_columns];
+        for (size_t j = 0; j == 0 || j < columns; j += most_columns) {
+            const size_t n = columns - j < most_columns ? columns - j : most_columns;
+            for (size_t k = 0; k < Q; ++k) {
+                for (size_t i = 0; i < n; ++i) spread[k][i] = x[(q + k) * x_stride + j + i] - Wide<T>{};
+            }
+            dense_blocks<pair, many_tiles, Q>(tiles + j * lanes<T>, stride, count, spread[0], most_columns, Q, n, j > 0,
+                                              out + q * out_stride, out_stride);
         }
     });
 }
 
 template <class T>
-void dense(Pair pair, const T* tiles, size_t stride, size_t count, const T* x, size_t columns, T* out) {
-    dense_blocks<single_tiles, 1>(pair, tiles, stride, count, x, 0, 1, columns, out, 0);
+void dense(Pair which, const T* tiles, size_t stride, size_t count, const T* x, size_t columns, T* out) {
+    with_pair(which, [=]<Pair pair>() {
+        dense_blocks<pair, single_tiles, 1>(tiles, stride, count, x, 0, 1, columns, false, out, 0);
+    });
 }
 
 template <class T>
-void dense_many(Pair pair, const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
+void dense_many(Pair which, const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
                 size_t columns, T* out, size_t out_stride) {
-    dense_blocks<many_tiles, many_queries>(pair, tiles, stride, count, x, x_stride, queries, columns, out, out_stride);
+    constexpr size_t worth_spreading = 16;  // tiles
+    with_pair(which, [=]<Pair pair>() {
+        if constexpr (ONKEL_VECTOR_BYTES == 64) {
+            if (count >= worth_spreading) {
+                return dense_spread<pair>(tiles, stride, count, x, x_stride, queries, columns, out, out_stride);
+            }
+        }
+        dense_blocks<pair, many_tiles, many_queries>(tiles, stride, count, x, x_stride, queries, columns, false, out,
+                                                     out_stride);
+    });
 }
 
 // Sums in T: in double, which would save what cancels against rest, a row of floats takes 1.7 times as long.
 template <Pair pair, size_t G, class T>
 void sparse_block(const T* tiles, size_t stride, const T* values, const std::int32_t* index, size_t nonzeros,
-                  const double* rest, double squares, T* out) {
+                  const T* rest, T squares, T* out) {
     constexpr size_t parts = lanes<T> / width<T>;
     Wide<T> sum[G][parts] = {};
     for (size_t e = 0; e < nonzeros; ++e) {
@@ -215,10 +247,8 @@ void sparse_block(const T* tiles, size_t stride, const T* values, const std::int
             const size_t at = g * lanes<T> + p * width<T>;
             Wide<T> total = sum[g][p];
             if constexpr (pair != Pair::product) {
-                Vector<double, width<T>> base;
-                __builtin_memcpy(&base, rest + at, sizeof base);
-                if (pair == Pair::square) total *= -2;
-                total += __builtin_convertvector(base + squares, Wide<T>);
+                const Wide<T> zeros = load<Wide<T>>(rest + at) + squares;
+                total = zeros + (pair == Pair::square ? -2 * total : total);
                 total = total < 0 ? Wide<T>{} : total;
             }
             store(out + at, total);
@@ -226,7 +256,7 @@ void sparse_block(const T* tiles, size_t stride, const T* values, const std::int
     }
 }
 
-// Queries inside, as for dense ones.
+// Queries inside: the tiles of a block stay in the cache for all of them.
 template <class T>
 void sparse_many(Pair which, const T* tiles, size_t stride, size_t count, const T* values, const std::int32_t* index,
                  const std::int64_t* starts, size_t queries, const double* rest, T* out, size_t out_stride) {
@@ -238,29 +268,103 @@ void sparse_many(Pair which, const T* tiles, size_t stride, size_t count, const 
     }
     with_pair(which, [=]<Pair pair>() {
         double squares[most_queries] = {};
+        T near[single_tiles * lanes<T>];  // rest of a block, converted once for all queries
         if (pair == Pair::square) {
             for (size_t q = 0; q < queries; ++q) {
                 for (std::int64_t e = starts[q]; e < starts[q + 1]; ++e) {
-                    squares[q] += static_cast<double>(values[e]) * values[e];
+                    double square = static_cast<double>(values[e]) * values[e];
+                    asm("" : "+m"(square));  // no fma: it must be what the table has in `rest`
+                    squares[q] += square;
                 }
             }
         }
-        for (size_t t = 0; t < count; t += sparse_tiles) {
-            const double* base = pair == Pair::product ? nullptr : rest + t * lanes<T>;
-            with_count<sparse_tiles>(count - t, [=, &squares]<size_t G>() INLINE_LAMBDA {
-                for (size_t q = 0; q < queries; ++q) {
-                    sparse_block<pair, G>(tiles + t * stride, stride, values + starts[q], index + starts[q],
-                                          static_cast<size_t>(starts[q + 1] - starts[q]), base, squares[q],
-                                          out + q * out_stride + t * lanes<T>);
-                }
-            });
-        }
+        in_blocks<single_tiles>(count, [=, &near, &squares]<size_t G>(size_t t) INLINE_LAMBDA {
+            if (pair != Pair::product) {
+                for (size_t i = 0; i < G * lanes<T>; ++i) near[i] = static_cast<T>(rest[t * lanes<T> + i]);
+            }
+            for (size_t q = 0; q < queries; ++q) {
+                sparse_block<pair, G>(tiles + t * stride, stride, values + starts[q], index + starts[q],
+                                      static_cast<size_t>(starts[q + 1] - starts[q]), near, static_cast<T>(squares[q]),
+                                      out + q * out_stride + t * lanes<T>);
+            }
+        });
     });
 }
 
 // ---- element by element ----
 
-// exp(factor x) = 2^k with k = (high + low) x = n + f, n an integer and |f| <= 1/2.
+// Minimax series for 2^f, highest power first. Where one instruction looks up 2^(j / 16) they need not reach far.
+template <class T>
+struct Powers;
+
+#ifdef __AVX512F__
+
+constexpr int root_bits = 4;
+
+template <>
+struct Powers<float> {
+    // 2^f = 1 + f (...) for |f| <= 1/32: relative error 2e-9
+    static constexpr float series[] = {5.55023737e-2f, 0.240234286f, 0.693147182f};
+    alignas(64) static constexpr float roots[] = {
+        // 2 * 2^(j / 16)
+        2.0f,        2.08854756f, 2.18101547f, 2.27757727f, 2.37841423f, 2.48371562f, 2.59367911f, 2.70851109f,
+        2.82842712f, 2.95365229f, 3.08442165f, 3.22098066f, 3.36358566f, 3.51250432f, 3.66801617f, 3.83041312f};
+
+    static INLINE Wide<float> root(WideBits<float> j) {
+        return _mm512_maskz_permutexvar_ps(0xffff, (__m512i)j, load<Wide<float>>(roots));
+    }
+};
+
+template <>
+struct Powers<double> {
+    // relative error 7e-18
+    static constexpr double series[] = {1.5403350675795773e-4, 1.3333818287301698e-3, 9.6181291121523165e-3,
+                                        5.5504108652166477e-2, 0.24022650695909908,   0.69314718055994684};
+    alignas(64) static constexpr double roots[] = {2.0,
+                                                   2.0885475648548277,
+                                                   2.1810154653305153,
+                                                   2.2775772695133833,
+                                                   2.3784142300054421,
+                                                   2.4837156241469681,
+                                                   2.5936791093020193,
+                                                   2.7085110938737855,
+                                                   2.8284271247461901,
+                                                   2.9536522918789986,
+                                                   3.0844216508158816,
+                                                   3.2209806638985086,
+                                                   3.3635856610148582,
+                                                   3.512504320746599,
+                                                   3.6680161728186849,
+                                                   3.8304131227942946};
+
+    static INLINE Wide<double> root(WideBits<double> j) {
+        return _mm512_permutex2var_pd(load<Wide<double>>(roots), (__m512i)j, load<Wide<double>>(roots + 8));
+    }
+};
+
+#else
+
+constexpr int root_bits = 0;
+
+template <>
+struct Powers<float> {
+    // 2 * 2^f = 2 + f (...) for |f| <= 1/2: relative error 3e-9
+    static constexpr float series[] = {3.06585367e-4f, 2.67819432e-3f, 1.92369986e-2f,
+                                       0.111007191f,   0.480452955f,   1.38629436f};
+};
+
+template <>
+struct Powers<double> {
+    // relative error 4e-18
+    static constexpr double series[] = {8.8776999431053742e-10, 1.4146468213664279e-8, 2.0356320263081360e-7,
+                                        2.6430877660048264e-6,  3.0505467267562208e-5, 3.0807060898093618e-4,
+                                        2.6667116293092930e-3,  1.9236258215203198e-2, 0.11100821732964344,
+                                        0.48045301391820217,    1.3862943611198906};
+};
+
+#endif
+
+// exp(factor x) = 2^k with k = (high + low) x = n + j / 2^root_bits + f, n and j integers, j and |f| least.
 template <class T>
 struct Exponent {
     T high, low;
@@ -268,11 +372,13 @@ struct Exponent {
 
     explicit Exponent(T factor) {
         constexpr double log2_e = 1.4426950408889634, log2_e_rest = 2.0355273740931032e-17;
+        constexpr T ln_2 = static_cast<T>(0.6931471805599453);
         high = static_cast<T>(factor * log2_e);
         low = static_cast<T>(__builtin_fma(factor, log2_e, -high) + factor * log2_e_rest);
-        const T zero = (1 - Number<T>::bias) / high, infinity = (Number<T>::bias + 2) / high;
+        // not from high: the divisions need not wait for it
+        const T zero = (1 - Number<T>::bias) * ln_2 / factor, infinity = (Number<T>::bias + 2) * ln_2 / factor;
         least = zero < infinity ? zero : infinity;  // also for a factor of -0
-        most = zero < infinity ? infinity : zero;
+        most = zero > infinity ? zero : infinity;
     }
 };
 
@@ -280,25 +386,37 @@ struct Exponent {
 template <size_t vectors, class T>
 INLINE void exp_block(T* v, Exponent<T> exponent) {
     using N = Number<T>;
-    // Adding it rounds to an integer and leaves n - 1 + bias in the low bits.
-    constexpr T rounder = T(3) * (typename N::Bits(1) << (N::fraction_bits - 1)) + (N::bias - 1);
+    using P = Powers<T>;
+    // Adding it rounds to a multiple of 2^-root_bits and leaves n - 1 + bias, followed by j, in the low bits.
+    constexpr T rounder = T(3) * (typename N::Bits(1) << (N::fraction_bits - root_bits - 1)) + (N::bias - 1);
     constexpr Wide<T> zero = {};  // x - zero is x in every lane
     const Wide<T> high = exponent.high - zero, low = exponent.low - zero;
     const Wide<T> least = exponent.least - zero, most = exponent.most - zero;
-    Wide<T> f[vectors], y[vectors], half_power[vectors];
+    Wide<T> f[vectors], y[vectors];
+    WideBits<T> bits[vectors];
     UNROLL for (size_t i = 0; i < vectors; ++i) {
         auto x = load<Wide<T>>(v + i * width<T>);
         x = least > x ? least : x;  // this way round NaN stays
         x = most < x ? most : x;
         const Wide<T> shifted = multiply_add(high, x, rounder - zero);
         f[i] = multiply_add(low, x, multiply_add(high, x, rounder - shifted));
-        half_power[i] = (Wide<T>)((WideBits<T>)shifted << N::fraction_bits);
-        y[i] = N::series[0] - zero;
+        bits[i] = (WideBits<T>)shifted;
+        y[i] = P::series[0] - zero;
     }
-    UNROLL for (size_t power = 1; power < sizeof N::series / sizeof(T); ++power) {
-        UNROLL for (size_t i = 0; i < vectors; ++i) y[i] = y[i] * f[i] + N::series[power];
+    UNROLL for (size_t power = 1; power < sizeof P::series / sizeof(T); ++power) {
+        UNROLL for (size_t i = 0; i < vectors; ++i) y[i] = y[i] * f[i] + P::series[power];
     }
-    UNROLL for (size_t i = 0; i < vectors; ++i) store(v + i * width<T>, (y[i] * f[i] + 2) * half_power[i]);
+    UNROLL for (size_t i = 0; i < vectors; ++i) {
+        WideBits<T> half_power = bits[i] << (N::fraction_bits - root_bits);
+#ifdef __AVX512F__
+        const Wide<T> root = P::root(bits[i]);
+        y[i] = y[i] * (f[i] * root) + root;
+        half_power &= N::exponent;  // less j
+#else
+        y[i] = y[i] * f[i] + 2;
+#endif
+        store(v + i * width<T>, y[i] * (Wide<T>)half_power);
+    }
 }
 
 template <class T>
@@ -315,12 +433,14 @@ void exp(T* v, size_t n, T factor) {
     for (size_t k = i; k < n; ++k) v[k] = last[k - i];
 }
 
-// Element i joins partial sum i % 32 whatever the vector width: the order depends on n alone.
+// Element i joins partial sum i % 32 whatever the vector width, and the last n % 4 their total: the order
+// depends on n alone.
 template <class T>
 double dot(const double* a, const T* b, size_t n) {
-    constexpr size_t chains = 32, step = meeting_width<T>;
+    constexpr size_t chains = 32, step = width<double> < 4 ? width<double> : 4;
     using Sum = Vector<double, step>;
-    Sum sum[chains / step] = {};
+    Sum sum[chains / step];
+    UNROLL for (size_t k = 0; k < chains / step; ++k) sum[k] = Sum{};
     size_t i = 0;
     const auto add = [&](size_t k)
                          INLINE_LAMBDA { sum[k / step] += load<Sum>(a + i + k) * load_doubles<step>(b + i + k); };
@@ -328,15 +448,17 @@ double dot(const double* a, const T* b, size_t n) {
         UNROLL for (size_t k = 0; k < chains; k += step) add(k);
     }
     UNROLL for (size_t k = 0; k < chains; k += step) {
-        if (i + k + step <= n) add(k);
+        if (i + k < n / 4 * 4) add(k);
     }
-    double partial[chains];
-    __builtin_memcpy(partial, sum, sizeof sum);
-    for (size_t k = (n - i) / step * step; i + k < n; ++k) partial[k] += a[i + k] * b[i + k];
-    UNROLL for (size_t half = chains / 2; half > 0; half /= 2) {
-        UNROLL for (size_t k = 0; k < half; ++k) partial[k] += partial[k + half];
+    UNROLL for (size_t half = chains / step / 2; half > 0; half /= 2) {
+        UNROLL for (size_t k = 0; k < half; ++k) sum[k] += sum[k + half];
     }
-    return partial[0];
+    const Sum all = sum[0];
+    double total = step == 4 ? (all[0] + all[2 % step]) + (all[1] + all[3 % step]) : all[0] + all[1];
+    UNROLL for (size_t k = n / 4 * 4, e = 0; e < 3; ++e) {
+        if (k + e < n) total += a[k + e] * b[k + e];
+    }
+    return total;
 }
 
 template <class T>

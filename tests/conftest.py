@@ -1,9 +1,11 @@
-"""Tests marked `slow` reproduce published tables; they are skipped where the data folder is not."""
+"""Fixtures for all tests. Those marked `slow` reproduce published tables; where the data is not, they are skipped."""
 
 import os
 from pathlib import Path
 
 import pytest
+
+import onkel
 
 DATA = Path(os.environ.get("ONKEL_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
@@ -14,3 +16,12 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason=f"no data at {DATA}; ONKEL_DATA may name a folder"))
+
+
+@pytest.fixture(params=["python", "native"])
+def engine(request):
+    """The test runs on both engines."""
+    if request.param == "native" and not onkel.native.available():
+        pytest.skip("the native engine is not built")
+    with onkel.engine(request.param):
+        yield request.param

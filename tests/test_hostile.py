@@ -29,14 +29,6 @@ every_kind = pytest.mark.parametrize("name", KINDS)
 every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 
 
-@pytest.fixture(params=["python", "native"])
-def engine(request):
-    if request.param == "native" and not onkel.native.available():
-        pytest.skip("the native engine is not built")
-    with onkel.engine(request.param):
-        yield request.param
-
-
 def step(model, x, y):
     model.learn_one(x) if isinstance(model, Detector) else model.learn_one(x, y)
 

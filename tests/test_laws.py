@@ -44,14 +44,6 @@ every_case = pytest.mark.parametrize(("name", "params"), CASES, ids=CASE_IDS)
 every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 
 
-@pytest.fixture(params=["python", "native"])
-def engine(request):
-    if request.param == "native" and not onkel.native.available():
-        pytest.skip("the native engine is not built")
-    with onkel.engine(request.param):
-        yield request.param
-
-
 def make(name, params=None, **more):
     return ESTIMATORS[name](**{**(settings(name)[0] if params is None else params), **more})
 

@@ -22,14 +22,6 @@ from onkel.state import FORMAT, read, write
 FILES = Path(__file__).parent / "files"
 
 
-@pytest.fixture(params=["python", "native"])
-def engine(request):
-    if request.param == "native" and not onkel.native.available():
-        pytest.skip("the native engine is not built")
-    with onkel.engine(request.param):
-        yield request.param
-
-
 def forgetron(rounds=60, **params):
     X, y = stream_for(ESTIMATORS["ForgetronClassifier"], rounds)
     return onkel.ForgetronClassifier(budget=5, average="all", **params).fit(X, y), X
