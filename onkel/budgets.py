@@ -3,9 +3,11 @@
 `insert(f, round, coef, memory)` is called every round, after f was shrunk; `coef` is None when the update
 offers no term. A budget may append, refuse, make room first, or rescale; it leaves at most `budget` terms.
 
-`start(seed)` gives the memory a budget keeps between rounds; `columns` names values it wants stored
-beside each term (one per output). Where a rule says "the oldest among equals", values within a relative
-1e-9 count as equal: in exact arithmetic they often are, and rounding must not pick the victim.
+`start(seed)` gives the memory a budget keeps between rounds; `columns` names values it wants stored beside
+each term (one per output, divided by scale like the coefficients).
+
+Where a rule says "the oldest among equals", values within a relative 1e-9 count as equal: in exact arithmetic
+they often are, and rounding must not pick the victim.
 """
 
 from __future__ import annotations

@@ -254,7 +254,8 @@ class Expansion:
         if self._far(self.scale):
             if self.average:
                 self.basis["base"][:] += self.cumulative * self.coef
-            self.coef[:] *= self.scale
+            for name in ("coef", *self.budget.columns):
+                self.basis[name][:] *= self.scale
             self.scale, self.cumulative = 1.0, 0.0
 
     @staticmethod

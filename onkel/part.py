@@ -95,7 +95,8 @@ class Part:
     def _integer(self, name: str, least: int, most: int = 2**31 - 1) -> None:
         value = getattr(self, name)
         whole = isinstance(value, Integral) and not isinstance(value, bool)
-        self._require(name, whole and least <= value <= most, f"an integer >= {least} and <= {most}")
+        self._require(name, whole and least <= value, f"an integer >= {least}")
+        self._require(name, value <= most, f"<= {most}")
 
     def _boolean(self, *names: str) -> None:
         for name in names:

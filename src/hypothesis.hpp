@@ -129,6 +129,7 @@ public:
             for (std::size_t i = 0; i < n(); ++i) {
                 if (base) base->values[o][i] += cumulative * coef.values[o][i];
                 coef.values[o][i] *= scale;
+                if (score) score->values[o][i] *= scale;
             }
         }
         scale = 1;

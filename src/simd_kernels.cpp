@@ -10,6 +10,11 @@
 
 #define INLINE inline __attribute__((always_inline))
 #define INLINE_LAMBDA __attribute__((always_inline))
+#ifdef __x86_64__
+#define NO_FMA(product) asm("" : "+x"(product))  // hides where it comes from
+#else
+#define NO_FMA(product) asm("" : "+m"(product))
+#endif
 #define UNROLL _Pragma("GCC unroll 16")  // gcc keeps an array in registers only if the loops over it vanish
 
 namespace onkel::ONKEL_NAMESPACE {
@@ -151,8 +156,9 @@ void dense_block(const T* tiles, size_t stride, const X* x, size_t x_stride, siz
     const auto each = [&](auto call) INLINE_LAMBDA {
         UNROLL for (size_t g = 0; g < G; ++g) {
             UNROLL for (size_t p = 0; p < parts; ++p) {
-                UNROLL for (size_t q = 0; q < Q; ++q)
+                UNROLL for (size_t q = 0; q < Q; ++q) {
                     call(sum[g][p][q], out + q * out_stride + g * lanes<T> + p * width<T>);
+                }
             }
         }
     };
@@ -268,23 +274,23 @@ void sparse_many(Pair which, const T* tiles, size_t stride, size_t count, const 
     }
     with_pair(which, [=]<Pair pair>() {
         double squares[most_queries] = {};
-        T near[single_tiles * lanes<T>];  // rest of a block, converted once for all queries
+        T base[single_tiles * lanes<T>];  // rest of a block, converted once for all queries
         if (pair == Pair::square) {
             for (size_t q = 0; q < queries; ++q) {
                 for (std::int64_t e = starts[q]; e < starts[q + 1]; ++e) {
                     double square = static_cast<double>(values[e]) * values[e];
-                    asm("" : "+m"(square));  // no fma: it must be what the table has in `rest`
+                    NO_FMA(square);  // it must be what the table has in `rest`
                     squares[q] += square;
                 }
             }
         }
-        in_blocks<single_tiles>(count, [=, &near, &squares]<size_t G>(size_t t) INLINE_LAMBDA {
+        in_blocks<single_tiles>(count, [=, &base, &squares]<size_t G>(size_t t) INLINE_LAMBDA {
             if (pair != Pair::product) {
-                for (size_t i = 0; i < G * lanes<T>; ++i) near[i] = static_cast<T>(rest[t * lanes<T> + i]);
+                for (size_t i = 0; i < G * lanes<T>; ++i) base[i] = static_cast<T>(rest[t * lanes<T> + i]);
             }
             for (size_t q = 0; q < queries; ++q) {
                 sparse_block<pair, G>(tiles + t * stride, stride, values + starts[q], index + starts[q],
-                                      static_cast<size_t>(starts[q + 1] - starts[q]), near, static_cast<T>(squares[q]),
+                                      static_cast<size_t>(starts[q + 1] - starts[q]), base, static_cast<T>(squares[q]),
                                       out + q * out_stride + t * lanes<T>);
             }
         });
@@ -320,22 +326,13 @@ struct Powers<double> {
     // relative error 7e-18
     static constexpr double series[] = {1.5403350675795773e-4, 1.3333818287301698e-3, 9.6181291121523165e-3,
                                         5.5504108652166477e-2, 0.24022650695909908,   0.69314718055994684};
-    alignas(64) static constexpr double roots[] = {2.0,
-                                                   2.0885475648548277,
-                                                   2.1810154653305153,
-                                                   2.2775772695133833,
-                                                   2.3784142300054421,
-                                                   2.4837156241469681,
-                                                   2.5936791093020193,
-                                                   2.7085110938737855,
-                                                   2.8284271247461901,
-                                                   2.9536522918789986,
-                                                   3.0844216508158816,
-                                                   3.2209806638985086,
-                                                   3.3635856610148582,
-                                                   3.512504320746599,
-                                                   3.6680161728186849,
-                                                   3.8304131227942946};
+    // clang-format off
+    alignas(64) static constexpr double roots[] = {
+        2.0,                2.0885475648548277, 2.1810154653305153, 2.2775772695133833,
+        2.3784142300054421, 2.4837156241469681, 2.5936791093020193, 2.7085110938737855,
+        2.8284271247461901, 2.9536522918789986, 3.0844216508158816, 3.2209806638985086,
+        3.3635856610148582, 3.512504320746599,  3.6680161728186849, 3.8304131227942946};
+    // clang-format on
 
     static INLINE Wide<double> root(WideBits<double> j) {
         return _mm512_permutex2var_pd(load<Wide<double>>(roots), (__m512i)j, load<Wide<double>>(roots + 8));

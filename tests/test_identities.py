@@ -10,7 +10,6 @@ import pytest
 from streams import (
     CASE_IDS,
     CASES,
-    ENGINES,
     ESTIMATORS,
     KERNELS,
     binary,
@@ -29,17 +28,11 @@ from onkel.hypothesis import Expansion
 from onkel.kernels import Gaussian, Linear, Polynomial
 from onkel.learner import Learner
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 T = 320
 MANY = 400  # a budget that is never reached
 UNEVEN = KERNELS["uneven"]
-
-
-@pytest.fixture(params=["python", "native"], autouse=True)
-def engine(request):
-    if request.param not in ENGINES:
-        pytest.skip("no native engine")
-    with onkel.engine(request.param):
-        yield request.param
 
 
 def same(a, b, tolerance=1e-10):

@@ -229,7 +229,7 @@ def test_resume_in_a_new_process(engine, tmp_path):
         model.save(tmp_path / f"{i}.half")
         learn(model, X[half:], part(y, slice(half, None)))
         never[i] = model
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent), "ONKEL_ENGINE": engine}
     command = [sys.executable, "-W", "error", "-c", _CONTINUE, str(tmp_path), engine, str(half), str(ROUNDS)]
     subprocess.run(command, env=environment, check=True, timeout=60)
     for i, model in never.items():

@@ -9,7 +9,7 @@ from math import exp, log, sqrt, tanh
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from streams import ENGINES, binary, build, learn, multiclass, regression, scores_of, stream_for
+from streams import binary, build, learn, multiclass, regression, scores_of, stream_for
 
 import onkel
 from onkel import budgets, kernels, losses, updates
@@ -59,7 +59,7 @@ from onkel.part import Part
 from onkel.random import Random
 from onkel.updates import AdaptiveThreshold, Gradient, Implicit, PassiveAggressive, Pegasos, Perceptron
 
-native = pytest.mark.skipif("native" not in ENGINES, reason="no native engine")
+native = pytest.mark.skipif(not onkel.native.available(), reason="the native engine is not built")
 
 
 def same(a, b, tolerance=1e-10):
@@ -320,21 +320,20 @@ def test_kernels_by_name():
         as_kernel("rbf")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("name", ["KernelPerceptronClassifier", "OGDClassifier", "PAClassifier", "ILKClassifier"])
-def test_no_step_where_the_kernel_vanishes_or_is_negative(name, engine):
+def test_no_step_where_the_kernel_vanishes_or_is_negative(name):
     X, y = binary(40)
     X[7] = 0
-    with onkel.engine(engine):
-        model = build(name, kernel=Linear())
-        learn(model, X, y)
-        assert model.t_ == 40
-        assert 0 < model.n_support_ == (model.support_vectors_ != 0).any(axis=1).sum()
-        model = build(name, kernel=Sigmoid(0.5, -1.0))
-        learn(model, X, y)
-        rows = model.support_vectors_
-        assert 0 < len(rows) < 30
-        assert (Sigmoid(0.5, -1.0)(rows).diagonal() > 0).all()
+    model = build(name, kernel=Linear())
+    learn(model, X, y)
+    assert model.t_ == 40
+    assert 0 < model.n_support_ == (model.support_vectors_ != 0).any(axis=1).sum()
+    model = build(name, kernel=Sigmoid(0.5, -1.0))
+    learn(model, X, y)
+    rows = model.support_vectors_
+    assert 0 < len(rows) < 30
+    assert (Sigmoid(0.5, -1.0)(rows).diagonal() > 0).all()
 
 
 # Updates and budgets, what the presets do not show
@@ -385,27 +384,25 @@ def test_the_forgetron_factor_by_hand():
     assert Forget(legacy_root=True).factor(1.0, 0.0, 1.25) == 0.5
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("budget", [RemoveByMargin(6), RemoveByMargin(6, distil=True), RemoveByEvaluation(6)], ids=str)
 @pytest.mark.parametrize("update", [Perceptron(), Gradient(0.5, 1.0), Pegasos(0.05)], ids=str)
-def test_the_column_of_scores_is_the_function_at_the_terms(budget, update, engine):
+def test_the_column_of_scores_is_the_function_at_the_terms(budget, update):
     X, y = binary(80)
-    with onkel.engine(engine):
-        learner = onkel.native.engine(Learner(Expansion(Gaussian(1.0), budget), Hinge(), update, columns=4))
+    learner = onkel.native.engine(Learner(Expansion(Gaussian(1.0), budget), Hinge(), update, columns=4))
     for t in range(80):
         learner.learn(X[t : t + 1], y[t : t + 1])
         state = learner.state()
         same(state["basis.score"] * state["scale"], learner.scores(state["basis.x"]))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("labels", "leaves"), [([1.0, -1.0, 1.0], 0), ([-1.0, 1.0, -1.0], 1)])
-def test_a_score_of_zero_counts_as_the_positive_class(labels, leaves, engine):
+def test_a_score_of_zero_counts_as_the_positive_class(labels, leaves):
     # without its own term each stored row scores 0: an error on the negative one, which must therefore stay
     X = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.75]])
-    with onkel.engine(engine):
-        model = build("TighterPerceptronClassifier", budget=2, recent=0, kernel=Linear())
-        learn(model, X, np.array(labels))
+    model = build("TighterPerceptronClassifier", budget=2, recent=0, kernel=Linear())
+    learn(model, X, np.array(labels))
     assert np.array_equal(model.support_vectors_, np.delete(X, leaves, axis=0))
 
 
@@ -557,46 +554,43 @@ def test_long_expansions_add_up(kernel, form, dtype):
     same(scores[some], K @ model.dual_coef_[0], 1e-10 if dtype is np.float64 else 2e-5)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("form", ["sparse", "wide"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_sparse_rows_are_dense_rows_with_zeros(kernel, form, engine):
+def test_sparse_rows_are_dense_rows_with_zeros(kernel, form):
     X, y = binary(150, form=form)
-    with onkel.engine(engine):
-        for name in ["PAClassifier", "ForgetronClassifier", "TighterPerceptronClassifier"]:
-            models = [build(name, kernel=kernel) for _ in range(2)]
-            found, wanted = learn(models[0], X, y), learn(models[1], X.toarray(), y)
-            same(found, wanted)
-            same(models[0].dual_coef_, models[1].dual_coef_)
-            same(scores_of(models[0], X), scores_of(models[1], X.toarray()))
-            stored = models[0].support_vectors_
-            stored = stored.toarray() if sp.issparse(stored) else stored
-            assert np.array_equal(stored, models[1].support_vectors_)
+    for name in ["PAClassifier", "ForgetronClassifier", "TighterPerceptronClassifier"]:
+        models = [build(name, kernel=kernel) for _ in range(2)]
+        found, wanted = learn(models[0], X, y), learn(models[1], X.toarray(), y)
+        same(found, wanted)
+        same(models[0].dual_coef_, models[1].dual_coef_)
+        same(scores_of(models[0], X), scores_of(models[1], X.toarray()))
+        stored = models[0].support_vectors_
+        stored = stored.toarray() if sp.issparse(stored) else stored
+        assert np.array_equal(stored, models[1].support_vectors_)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_engines_use_the_kernel_they_are_given(kernel, engine):
+def test_engines_use_the_kernel_they_are_given(kernel):
     X, y = binary(60)
-    with onkel.engine(engine):
-        model = build("OGDClassifier", eta=0.1, loss="logistic", kernel=kernel)
-        learn(model, X, y)
-        fresh = stream_for(model, rounds=30, seed=1)[0]
-        same(scores_of(model, fresh), kernel(fresh, X) @ model.dual_coef_[0])
+    model = build("OGDClassifier", eta=0.1, loss="logistic", kernel=kernel)
+    learn(model, X, y)
+    fresh = stream_for(model, rounds=30, seed=1)[0]
+    same(scores_of(model, fresh), kernel(fresh, X) @ model.dual_coef_[0])
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_float32_rows_stay_float32(engine):
+@pytest.mark.usefixtures("engine")
+def test_float32_rows_stay_float32():
     X, y = binary(form="float32")
-    with onkel.engine(engine):
-        model, exact = (
-            build("OGDClassifier", eta=0.1, loss="logistic"),
-            build("OGDClassifier", eta=0.1, loss="logistic"),
-        )
-        scores = learn(model, X, y)
-        assert scores.dtype == np.float64
-        assert model.support_vectors_.dtype == np.float32
-        same(scores, learn(exact, X.astype(np.float64), y), 1e-4)
+    model, exact = (
+        build("OGDClassifier", eta=0.1, loss="logistic"),
+        build("OGDClassifier", eta=0.1, loss="logistic"),
+    )
+    scores = learn(model, X, y)
+    assert scores.dtype == np.float64
+    assert model.support_vectors_.dtype == np.float32
+    same(scores, learn(exact, X.astype(np.float64), y), 1e-4)
 
 
 # Parts as values

@@ -4,26 +4,15 @@ The boxes of `boxes` know nothing of the library. Both see the same stream; only
 to chance is it told which term the library removes (`Slots`).
 """
 
-from functools import lru_cache
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from boxes import averaged, averaged_scores, gradients, live, passive_aggressive, perceptrons, scores
+from boxes import averaged, averaged_scores, gradients, passive_aggressive, perceptrons, scores
 from boxes.common import margin, mistaken
-from streams import (
-    CASE_IDS,
-    CASES,
-    ENGINES,
-    ESTIMATORS,
-    KERNELS,
-    SETTINGS,
-    build,
-    learn,
-    scores_of,
-    stream_for,
-)
+from streams import ESTIMATORS, KERNELS, SETTINGS, build, learn, scores_of, stream_for
 
-import onkel
 from onkel.losses import Huber, Quantile
 from onkel.random import Random
 
@@ -58,11 +47,11 @@ BOXES = {
     "TighterPerceptronClassifier": perceptrons.tighter_perceptron,
 }
 TUBE = {"epsilon": 0.1}  # of the regressors whose boxes have no default
-PRESETS = [case for case in zip(CASES, CASE_IDS, strict=True) if case[0][0] in BOXES]
 TASKS = [
-    pytest.param(case, several, id=f"{name}-{'several' if several else 'one'}")
-    for case, name in PRESETS
-    for several in ([False, True] if case[0].endswith("Classifier") else [False])
+    pytest.param(name, number, several, id=f"{name}-{number}-{'several' if several else 'one'}")
+    for name in BOXES
+    for number in range(len(SETTINGS[name]))
+    for several in ([False, True] if name.endswith("Classifier") else [False])
 ]
 
 
@@ -111,13 +100,24 @@ def box_of(name, params, K, y, outputs):
     return BOXES[name](K, **options) if y is None else BOXES[name](K, y, **options)
 
 
-@lru_cache(maxsize=2)  # the engines of one case follow each other
-def expected(number, kernel, several):
-    """Stream, Gram matrix and box history of a case."""
-    name, params = CASES[number]
+class Expected(NamedTuple):
+    """What a box makes of a stream."""
+
+    scores: Any  # before each round, (rounds, outputs)
+    final: Any  # coefficients of f_(T+1) by example, (rounds, outputs)
+    mean: Any  # and of the mean of f_1 .. f_T
+    live_scores: Any  # of the mean of the models so far, over the terms that still live
+    all_scores: Any  # the same over all terms
+
+
+@cache
+def expected(name, number, kernel, several):
+    """The stream of an estimator, and what the box makes of it with the estimator's settings of that number."""
     X, y = stream_for(ESTIMATORS[name], several=several)
     K = KERNELS[kernel](X)
-    return X, y, K, box_of(name, params, K, y, outputs=4 if several else 1)
+    F = box_of(name, SETTINGS[name][number], K, y, outputs=4 if several else 1)
+    means = averaged_scores(K, F, "live"), averaged_scores(K, F, "all")
+    return X, y, Expected(scores(K, F), F[-1].copy(), averaged(F)[-2].copy(), *means)
 
 
 def same(actual, wanted, tolerance=1e-10):
@@ -135,48 +135,39 @@ def coefficients(model, X):
     return table, found
 
 
-@pytest.mark.parametrize("engine", ["python", "native"])
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize(("case", "several"), TASKS)
-def test_estimator_is_its_box(case, several, kernel, engine):
-    if engine not in ENGINES:
-        pytest.skip("no native engine")
-    name, params = case
-    X, y, K, F = expected(CASES.index(case), kernel, several)
-    with onkel.engine(engine):
-        model = build(name, **params, kernel=KERNELS[kernel], random_state=SEED)
-        same(learn(model, X, y), scores(K, F))
+@pytest.mark.parametrize(("name", "number", "several"), TASKS)
+def test_estimator_is_its_box(name, number, several, kernel, engine):
+    X, y, wanted = expected(name, number, kernel, several)
+    model = build(name, **SETTINGS[name][number], kernel=KERNELS[kernel], random_state=SEED)
+    same(learn(model, X, y), wanted.scores)
     assert model._learner.engine == engine
     table, found = coefficients(model, X)
-    same(table, F[-1])
-    assert found == list(np.flatnonzero(live(F)[-1]))
+    same(table, wanted.final)
+    assert found == list(np.flatnonzero(wanted.final.any(axis=1)))
     fresh = stream_for(model, rounds=20, seed=1)[0]
-    same(scores_of(model, fresh), KERNELS[kernel](fresh, X) @ F[-1])
+    same(scores_of(model, fresh), KERNELS[kernel](fresh, X) @ wanted.final)
     assert model.t_ == len(X)
 
 
-@pytest.mark.parametrize("engine", ["python", "native"])
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("average", [True, "all"])
-@pytest.mark.parametrize(("case", "several"), TASKS)
-def test_averaged_estimator_is_the_mean_of_its_box(case, several, average, engine):
-    if engine not in ENGINES:
-        pytest.skip("no native engine")
-    name, params = case
-    X, y, K, F = expected(CASES.index(case), "uneven", several)
-    with onkel.engine(engine):
-        model = build(name, **params, kernel=KERNELS["uneven"], random_state=SEED, average=average)
-        same(learn(model, X, y), averaged_scores(K, F, "live" if average is True else "all"))
-    mean = averaged(F)[len(X) - 1]  # of f_1 .. f_T; "live" keeps the terms of f_(T+1)
-    if average is True:
-        mean = np.where(live(F)[-1][:, None], mean, 0.0)
+@pytest.mark.parametrize(("name", "number", "several"), TASKS)
+def test_averaged_estimator_is_the_mean_of_its_box(name, number, several, average):
+    X, y, wanted = expected(name, number, "uneven", several)
+    model = build(name, **SETTINGS[name][number], kernel=KERNELS["uneven"], random_state=SEED, average=average)
+    same(learn(model, X, y), wanted.all_scores if average == "all" else wanted.live_scores)
     table, found = coefficients(model, X)
+    mean = wanted.mean
+    if average is True:  # of the terms that outlived the last round
+        mean = np.where(wanted.final.any(axis=1, keepdims=True), mean, 0.0)
+        assert found == list(np.flatnonzero(wanted.final.any(axis=1)))
     same(table, mean)
-    if average is True:
-        assert found == list(np.flatnonzero(live(F)[-1]))
     fresh = stream_for(model, rounds=20, seed=1)[0]
-    same(scores_of(model, fresh), KERNELS["uneven"](fresh, X) @ mean)
+    K = KERNELS["uneven"](fresh, X)
+    same(scores_of(model, fresh), K @ mean)
     if y is not None:
-        same(scores_of(model, fresh, output="last"), KERNELS["uneven"](fresh, X) @ F[-1])
+        same(scores_of(model, fresh, output="last"), K @ wanted.final)
 
 
 # The settings do what they are for
@@ -216,19 +207,17 @@ def test_seeds_matter_to_random_removal_only(name):
 # Sample weights
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("case", "several"), [task for task in TASKS if "Detector" not in task.id])
-def test_weight_zero_leaves_the_row_out(case, several, engine):
-    name, params = case
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(("name", "number", "several"), [task for task in TASKS if "Detector" not in task.id])
+def test_weight_zero_leaves_the_row_out(name, number, several):
     X, y = stream_for(ESTIMATORS[name], several=several)
     weight = (np.random.default_rng(3).random(len(X)) < 0.7).astype(float)
     kept = weight > 0
     K = KERNELS["uneven"](X)
-    F = box_of(name, params, K[np.ix_(kept, kept)], y[kept], 4 if several else 1)
+    F = box_of(name, SETTINGS[name][number], K[np.ix_(kept, kept)], y[kept], outputs=4 if several else 1)
     before = F[np.cumsum(kept) - kept]  # the model each row meets, those left out too
-    with onkel.engine(engine):
-        model = build(name, **params, kernel=KERNELS["uneven"], random_state=SEED)
-        same(learn(model, X, y, sample_weight=weight), np.einsum("ti,tio->to", K[:, kept], before))
+    model = build(name, **SETTINGS[name][number], kernel=KERNELS["uneven"], random_state=SEED)
+    same(learn(model, X, y, sample_weight=weight), np.einsum("ti,tio->to", K[:, kept], before))
     assert model.t_ == kept.sum()
 
 
@@ -269,19 +258,18 @@ WEIGHTED = {
 }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("case", WEIGHTED)
-def test_weights_multiply_the_slope(case, engine):
+def test_weights_multiply_the_slope(case):
     name, (params, rule) = case.partition("-")[0], WEIGHTED[case]
     X, y = stream_for(ESTIMATORS[name])
     weight = np.random.default_rng(3).uniform(0.2, 2.0, len(X))
-    with onkel.engine(engine):
-        model = ESTIMATORS[name](**params, kernel=KERNELS["uneven"])
-        same(model.learn(X, y, sample_weight=weight), weighted(KERNELS["uneven"](X), y, weight, rule))
+    model = ESTIMATORS[name](**params, kernel=KERNELS["uneven"])
+    same(model.learn(X, y, sample_weight=weight), weighted(KERNELS["uneven"](X), y, weight, rule))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_weights_move_an_adaptive_threshold(engine):
+@pytest.mark.usefixtures("engine")
+def test_weights_move_an_adaptive_threshold():
     X, y = stream_for(ESTIMATORS["NORMAClassifier"])
     weight = np.random.default_rng(3).uniform(0.2, 2.0, len(X))
     rho = 1.0
@@ -292,9 +280,8 @@ def test_weights_move_an_adaptive_threshold(engine):
         rho += 0.3 * w * (0.4 - error)
         return 0.97, 0.3 * w * y * error
 
-    with onkel.engine(engine):
-        model = ESTIMATORS["NORMAClassifier"](eta=0.3, lam=0.1, nu=0.4, kernel=KERNELS["uneven"])
-        same(model.learn(X, y, sample_weight=weight), weighted(KERNELS["uneven"](X), y, weight, rule))
+    model = ESTIMATORS["NORMAClassifier"](eta=0.3, lam=0.1, nu=0.4, kernel=KERNELS["uneven"])
+    same(model.learn(X, y, sample_weight=weight), weighted(KERNELS["uneven"](X), y, weight, rule))
 
 
 # Where a box and a preset could agree by accident
