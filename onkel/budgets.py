@@ -364,7 +364,7 @@ def mistakes_without(f: Expansion, k: Array, y: float) -> Array:
     """For every term: does f without it err on the example with kernel row k and target y?"""
     without = f.coef.T @ k - f.coef * k[:, None]
     if f.outputs == 1:
-        return np.asarray(np.where(without[:, 0] >= 0, 1.0, -1.0) != y)
+        return np.asarray((without[:, 0] >= 0) != (y > 0))
     return np.asarray(np.argmax(without, axis=1) != int(y))
 
 
@@ -402,7 +402,7 @@ class Forget(Bounded):
             oldest = int(np.argmin(f.born))
             a, fx = f.scale * f.coef[oldest], f.scores(f.row(f.basis.row(oldest)))
             own = int(own_output(f.coef[oldest : oldest + 1])[0])
-            s, mu = abs(a[own]), abs(fx[0]) if self.absolute else math.copysign(1.0, a[own]) * fx[own]
+            s, mu = abs(a[own]), abs(fx[own]) if self.absolute else math.copysign(1.0, a[own]) * fx[own]
             room = 15 / 32 * memory["M"] - memory["Q"]
             phi = self.factor(s, mu, room)
             memory["Q"] += (s * phi) ** 2 + 2 * s * phi * (1 - phi * mu)

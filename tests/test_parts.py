@@ -727,7 +727,7 @@ REFUSED = [
     (lambda: fitted("OGDRegressor", loss="hinge"), r"loss must be a regression loss .*got 'hinge'|.*got Hinge"),
     (lambda: fitted("OGDClassifier", kernel="rbf"), r"kernel must be an onkel.kernels object or one of"),
     (lambda: fitted("OGDClassifier", average="live"), r'average must be False, True or "all", got \'live\''),
-    (lambda: fitted("KLRSGDClassifier", R=-1.0), r"radius must be > 0, got -1.0"),
+    (lambda: fitted("KLRSGDClassifier", R=-1.0), r"KLRSGDClassifier\.R must be > 0, got -1.0"),
 ]
 
 
