@@ -61,12 +61,12 @@ def refuse_strange(values: Any, name: str) -> None:
 
 def refuse_non_finite(X: Any) -> None:
     """NaN and infinity are refused with their row and column."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if hasattr(X, "indptr") else X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
             return
     at = np.argwhere(~np.isfinite(values))[0]
-    if sp.issparse(X):
+    if hasattr(X, "indptr"):
         row, column = int(np.searchsorted(X.indptr, at[0], side="right")) - 1, X.indices[at[0]]
     else:
         row, column = at
@@ -136,6 +136,8 @@ def as_labels(y: Any, X: Any) -> Array:
 def checked_labels(labels: Any, name: str) -> Array:
     """Labels of one kind: numbers, strings or booleans, none of them missing."""
     y: Array = np.asarray(labels)
+    if y.ndim != 1:
+        raise ValueError(f"{name} must hold one label per example, got shape {y.shape}")
     if y.dtype.kind == "O":
         kinds = sorted({_kind(label) for label in y})
         if len(kinds) > 1 or kinds[0] not in ("str", "number", "bool"):
@@ -182,9 +184,9 @@ class SparseRow(NamedTuple):
         """Of the values."""
         return self.data.dtype
 
-    def astype(self, dtype: Any) -> Any:
-        """As scipy's matrix."""
-        return sp.csr_array((self.data.astype(dtype), self.indices, self.indptr), shape=self.shape)
+    def astype(self, dtype: Any) -> SparseRow:
+        """With values of another type."""
+        return SparseRow(self.data.astype(dtype), self.indices, self.shape)
 
 
 class Columns:
@@ -197,28 +199,43 @@ class Columns:
     def __len__(self) -> int:
         return len(self.names)
 
-    def with_names(self, names: Any) -> Columns:
-        """These columns and, behind them, the names not yet known; the same object if there are none."""
-        new = [name for name in names if name not in self.index]
-        return Columns(self.names + new) if new else self
+    def unknown(self, names: Any) -> list[Any]:
+        """Those of the names that are not yet known."""
+        return [name for name in names if name not in self.index]
 
-    def rows(self, x: Mapping[Any, Any]) -> Any:
-        """A dictionary as a sparse row; features it does not name are zero, unknown ones left out."""
+    def add(self, names: list[Any]) -> None:
+        """Put new names behind the others."""
+        for name in names:
+            self.index[name] = len(self.names)
+            self.names.append(name)
+
+    def rows(self, x: Mapping[Any, Any], new: list[Any] | tuple[Any, ...] = ()) -> SparseRow:
+        """A dictionary as a sparse row, with `new` names behind the known; other unknown ones are left out."""
         found = sorted((self.index[name], name) for name in x if name in self.index)
+        found += [(len(self) + i, name) for i, name in enumerate(new)]
         numbers = [x[name] for _, name in found]
         for (_, name), number in zip(found, numbers, strict=True):
             if type(number) is not float and not isinstance(number, (Real, np.bool_)):
                 raise ValueError(f"feature {name!r} is {number!r}, not a number: encode it first")
-        values = np.array(numbers, dtype=np.float64)
+        try:
+            values = np.array(numbers, dtype=np.float64)
+        except OverflowError:
+            raise ValueError(f"a feature of {x!r} is too large for a floating point number: scale it") from None
         if not np.isfinite(values).all():
             name = found[int(np.argmin(np.isfinite(values)))][1]
             raise ValueError(f"feature {name!r} is {x[name]!r}: onkel needs finite numbers; impute or leave it out")
         index = np.array([i for i, _ in found], dtype=np.int32)
-        return SparseRow(values, index, (1, max(len(self), 1)))
+        return SparseRow(values, index, (1, max(len(self) + len(new), 1)))
 
-    def select(self, X: Any) -> Any:
-        """A frame's columns in this order; those it lacks are zero, unknown ones left out."""
-        table = as_rows(X[[name for name in X.columns if name in self.index]])
-        full = np.zeros((table.shape[0], max(len(self), 1)), table.dtype)
-        full[:, [self.index[name] for name in X.columns if name in self.index]] = table
+    def select(self, X: Any, new: list[Any] | tuple[Any, ...] = ()) -> Any:
+        """A frame's columns in this order, `new` ones behind; those it lacks are zero, unknown ones left out."""
+        if not is_frame(X):
+            raise ValueError(
+                f"a frame with named columns is needed, got {type(X).__name__}: use partial_fit for arrays"
+            )
+        place = self.index | {name: len(self) + i for i, name in enumerate(new)} if new else self.index
+        known = [name for name in X.columns if name in place]
+        table = as_rows(X[known])
+        full = np.zeros((table.shape[0], max(len(place), 1)), table.dtype)
+        full[:, [place[name] for name in known]] = table
         return full

@@ -119,9 +119,10 @@ class Replace(Bounded):
             return
         full = f.n == self.budget
         if full:
+            factor = self.budget / (self.budget - 1) if self.unbiased else 1.0
+            f.foresee(factor)
             f.remove(self.victim(f, memory))
-            if self.unbiased:
-                f.shrink(self.budget / (self.budget - 1))
+            f.shrink(factor)
         f.append(round, coef)
         if full and self.cap is not None:
             limit_coefficients(f, self.cap)

@@ -65,6 +65,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         super().__init_subclass__(**kwargs)
         dataclass(kw_only=True, eq=False, repr=False)(cls)
         if cls.paper:
+            taken = Estimator.registry.get(cls.__name__)
+            if taken is not None and taken.__module__ != cls.__module__:  # files know algorithms by name alone
+                raise TypeError(f"there is a {cls.__name__} in {taken.__module__}: choose another name")
             Estimator.registry[cls.__name__] = cls
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -130,6 +133,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         except ValueError as error:
             raise ValueError(self._in_own_words(str(error))) from error
 
+    def _check_params(self) -> None:
+        """Refuse parameters that make no learner."""
+        self._make(1, {"columns": 1, "dtype": "float64", "sparse": False, "seed": 0})
+
     def _in_own_words(self, message: str) -> str:
         """`Gradient.radius must be ...` is `KLRSGDClassifier.R must be ...` to its user."""
         part, dot, rest = message.partition(".")
@@ -138,8 +145,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         known = dot and part.isidentifier() and word in self.get_params(deep=False)
         return f"{type(self).__name__}.{word} {told}" if known else f"{type(self).__name__}: {message}"
 
-    def _begin(self, outputs: int, X: Any, columns: Columns | None) -> None:
-        """Begin on first sight of checked examples, or make room for the names that came with them."""
+    def _begin(self, outputs: int, X: Any, new: list[Any] | None) -> None:
+        """Begin on first sight of checked examples; `new` are the names that come with them (None: no names)."""
         if not self._started:
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
@@ -147,13 +154,22 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             run = {"columns": X.shape[1], "dtype": X.dtype.name, "sparse": hasattr(X, "indptr"), "seed": int(seed)}
             self._learner = self._make(outputs, run)
             self._recipe, self._run = self._fresh(), run
-        if columns is not None and columns is not self.__dict__.get("_columns"):
-            self._learner.widen(len(columns))
-            self._columns = columns
-            self.n_features_in_ = len(columns)
+        if new is None or not self._is_news(new):
+            return
+        self._columns = self._known_names() or Columns()
+        self._columns.add(new)
+        self._learner.widen(len(self._columns))
+        self.n_features_in_ = len(self._columns)
+        self.__dict__.pop("feature_names_in_", None)
+
+    def _is_news(self, new: list[Any] | None) -> bool:
+        """Do these names, that came with an example, change what is known of the columns?"""
+        return new is not None and (bool(new) or "_columns" not in self.__dict__)
 
     def _refuse_too_large(self, X: Any) -> None:
         """Refuse rows whose k(x, x) overflows, before anything is learned."""
+        if not self._started:
+            self._check_params()
         kernel = self.kernel_ if self._started else as_kernel(self.kernel).resolve(X.shape[1])
         if kernel.bounded:
             return
@@ -175,8 +191,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         columns: Columns | None = self.__dict__.get("_columns")
         if columns is not None and not first:
             if border.is_frame(X):
-                return columns.select(X)
-            X = border.as_rows(X)
+                return self._cast(columns.select(X))
+            X = self._cast(border.as_rows(X))
             if X.shape[1] != len(columns):
                 raise ValueError(f"X has {X.shape[1]} features, but this model knows {len(columns)} by name")
             return X
@@ -199,15 +215,31 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             and not hasattr(self, "feature_names_in_")
         )
 
-    def _named(self, x: Any) -> tuple[Any, Columns]:
-        """Check a dictionary or a frame to learn from: its rows, and the columns with its new names."""
-        known = self._known_names()
-        if known is None:
-            raise ValueError("this model was trained on unnamed columns: give it arrays, not names")
-        columns = known.with_names(x if isinstance(x, Mapping) else x.columns)
-        return (columns.rows(x) if isinstance(x, Mapping) else columns.select(x)), columns
+    def _named(self, x: Any) -> tuple[Any, list[Any]]:
+        """Check a dictionary or a frame to learn from: its rows, and the names that are new."""
+        known = self._names()
+        if isinstance(x, Mapping):
+            new = known.unknown(x)
+            return self._cast(known.rows(x, new)), new
+        new = known.unknown(getattr(x, "columns", ()))
+        return self._cast(known.select(x, new)), new
 
-    def _incoming(self, x: Any) -> tuple[Any, Columns | None]:
+    def _names(self) -> Columns:
+        names = self._known_names()
+        if names is None:
+            raise ValueError("this model was trained on unnamed columns: give it arrays, not names")
+        return names
+
+    def _cast(self, X: Any) -> Any:
+        """The rows in the type this run is in; what does not fit in it is refused."""
+        if not self._started or X.dtype == self._learner.dtype:
+            return X
+        with np.errstate(over="ignore"):
+            X = X.astype(self._learner.dtype)
+        border.refuse_non_finite(X)
+        return X
+
+    def _incoming(self, x: Any) -> tuple[Any, list[Any] | None]:
         """Check one example to learn from: a dictionary or an array row."""
         if isinstance(x, Mapping):
             return self._named(x)
@@ -215,16 +247,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _ready_for(self, x: Any) -> bool:
         """Is it an array row the engine can read as it is? Then it does the checking, in no time."""
-        return type(x) is np.ndarray and self._started and x.dtype is self._learner.dtype
+        return type(x) is np.ndarray and self._started and x.dtype is self._learner.dtype and x.ndim == 1
 
     def _one(self, x: Any) -> Any:
         """Check one example to predict."""
         if not isinstance(x, Mapping):
             return self._rows(np.asarray(x).reshape(1, -1))
-        names = self._known_names()
-        if names is None:
-            raise ValueError("this model was trained on unnamed columns: give it arrays, not names")
-        return names.rows(x)
+        return self._cast(self._names().rows(x))
 
     def _known_names(self) -> Columns | None:
         """Names of the features; None if it learned from arrays without any."""
@@ -323,8 +352,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self._forget()
         if run is None:
             return
-        if run["dtype"] not in ("float32", "float64") or not 0 <= run["columns"] <= run["n_features"]:
-            raise ValueError(f"dtype {run['dtype']!r} or the number of features is wrong")
+        if run["dtype"] not in ("float32", "float64") or not 0 <= run["columns"] <= max(run["n_features"], 1):
+            raise ValueError(
+                f"its dtype {run['dtype']!r} or numbers of features {run['columns']}, {run['n_features']} are wrong"
+            )
         if type(run["seed"]) is not int:
             raise ValueError(f"seed must be an integer, got {run['seed']!r}")
         self._recipe = recipe
@@ -342,6 +373,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; `onkel.load` reads it and goes on exactly where it stopped."""
+        self._fresh()._check_params()
         write(path, *self.state())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -421,7 +453,7 @@ def load(path: str | os.PathLike[str]) -> Any:
                 "(a class of your own is known once it states its `paper`)"
             )
         model, run = cls(**_from_plain(config["params"])), config["run"]
-        model._make(1, {"columns": 1, "dtype": "float64", "sparse": False, "seed": 0})  # are its parameters sound?
+        model._check_params()
         model._restore_run(arrays, run, model if run is None else cls(**_from_plain(run["params"])))
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise ValueError(f"{os.fspath(path)} does not hold a model this onkel can use: {error}") from error

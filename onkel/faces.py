@@ -6,6 +6,8 @@ novel. All of them `learn(X, ...)` and return the scores made before each update
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -15,11 +17,29 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from onkel import border
-from onkel.border import Columns
 from onkel.estimator import Array, Estimator
 from onkel.kernels import as_kernel
 from onkel.losses import Logistic
 from onkel.state import State, relabel
+from onkel.updates import Diverged
+
+
+def leaves_no_trace(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A first call that is refused leaves the model as new; later calls check before they change anything."""
+
+    @wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        started = self._started
+        try:
+            return method(self, *args, **kwargs)
+        except Diverged:
+            raise
+        except BaseException:
+            if not started:
+                self._forget()
+            raise
+
+    return guarded
 
 
 class Supervised(Estimator):
@@ -67,6 +87,7 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
 
     river_kind: ClassVar[str] = "MiniBatchClassifier"
 
+    @leaves_no_trace
     def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Learn from the rows in order and return the scores made before each update.
 
@@ -94,7 +115,7 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         at = np.searchsorted(self.classes_, y)
         return bool((self.classes_[np.minimum(at, len(self.classes_) - 1)] == y).all())
 
-    def _know(self, y: Array, classes: Any, X: Any, columns: Columns | None) -> None:
+    def _know(self, y: Array, classes: Any, X: Any, new_names: list[Any] | None) -> None:
         """Settle the classes before learning from y, and begin; refuses labels that were not declared."""
         seen = np.unique(y)
         declared = None if classes is None else np.unique(border.checked_labels(classes, "classes"))
@@ -111,7 +132,7 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
                 f"{new.tolist()}: pass classes= with every label to come"
             )
         outputs = len(new) if len(new) > 2 else 1
-        self._begin(outputs, X, columns)
+        self._begin(outputs, X, new_names)
         if 0 < len(old) < len(new):
             state = relabel(self._learner.state(), old, new)
             self._learner = self._make(outputs, self._run)
@@ -142,7 +163,8 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         return np.asarray(self.classes_[best])
 
     def _has_probabilities(self) -> bool:
-        return isinstance(self.parts(as_kernel(self.kernel).resolve(1))[1], Logistic)
+        recipe = self.__dict__.get("_recipe", self)
+        return isinstance(recipe.parts(as_kernel(recipe.kernel).resolve(1))[1], Logistic)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -166,11 +188,16 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         if self._ready_for(x) and type(w) is float and (target := self._targets.get(y)) is not None:
             self._learner.learn_one(x, target, w)
             return
-        X, columns = self._incoming(x)
+        self._learn_checked(x, y, w)
+
+    @leaves_no_trace
+    def _learn_checked(self, x: Any, y: Any, w: float) -> None:
+        X, new = self._incoming(x)
         weight = border.as_one_weight(w, X)
         self._refuse_too_large(X)
-        if not self._started or columns is not self.__dict__.get("_columns") or y not in self._targets:
-            self._know(border.checked_labels([y], "y"), None, X, columns)
+        label = border.checked_labels([y], "y")
+        if not self._started or self._is_news(new) or y not in self._targets:
+            self._know(label, None, X, new)
         self._learner.learn(X, np.array([self._targets[y]]), weight)
 
     def predict_one(self, x: Any) -> Any:
@@ -190,17 +217,21 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         probabilities = self._probabilities(self._scores(self._one(x)))[0]
         return dict(zip(self.classes_.tolist(), probabilities.tolist(), strict=True))
 
+    @leaves_no_trace
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a frame as `learn_one` would; new columns and classes join."""
-        labels = border.as_labels(y, X)
-        rows, columns = self._named(X)
+        rows, new = self._named(X)
+        labels = border.as_labels(y, rows)
         self._refuse_too_large(rows)
+        if self.__dict__.get("_declared") and not self._knows(labels):
+            self._know(labels, None, rows, None)  # refuses
         known = self.classes_ if self._started else labels[:0]
         # a class joins at its first example, so learn up to there first
         joins = [int(i) for i in np.unique(labels, return_index=True)[1] if labels[i] not in known]
         cuts = sorted({0, len(labels), *joins})
         for start, stop in pairwise(cuts):
-            self._know(labels[start:stop], None, rows, columns)
+            self._know(labels[start:stop], None, rows, new)
+            new = []
             self._learn(rows[start:stop], labels[start:stop], None)
 
     def predict_proba_many(self, X: Any) -> Any:
@@ -237,6 +268,8 @@ def _union(old: Array, more: Array) -> Array:
     """Both sets of labels, sorted; of one kind."""
     if len(old) == 0:
         return more
+    if old.dtype.kind in "biuf" and more.dtype.kind in "biuf" and np.isin(more, old).all():
+        return old  # 1 and 1.0 are one label
     if (old.dtype.kind in "OUS") != (more.dtype.kind in "OUS"):
         raise ValueError(f"labels must be of one kind: {more.tolist()[0]!r} cannot join {old.tolist()}")
     return np.union1d(old, more)
@@ -253,6 +286,7 @@ class Regressor(RegressorMixin, Supervised):  # type: ignore[misc]
         tags.regressor_tags.poor_score = self.forgets
         return tags
 
+    @leaves_no_trace
     def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Learn from the rows in order and return the predictions (n,) made before each update."""
         if classes is not None:
@@ -276,11 +310,15 @@ class Regressor(RegressorMixin, Supervised):  # type: ignore[misc]
         if self._ready_for(x) and type(w) is float and isinstance(y, (float, int)):
             self._learner.learn_one(x, y, w)
             return
-        X, columns = self._incoming(x)
+        self._learn_checked(x, y, w)
+
+    @leaves_no_trace
+    def _learn_checked(self, x: Any, y: Any, w: float) -> None:
+        X, new = self._incoming(x)
         target = border.as_one_target(y)
         weight = border.as_one_weight(w, X)
         self._refuse_too_large(X)
-        self._begin(1, X, columns)
+        self._begin(1, X, new)
         self._learner.learn(X, target, weight)
 
     def predict_one(self, x: Any) -> float:
@@ -289,12 +327,13 @@ class Regressor(RegressorMixin, Supervised):  # type: ignore[misc]
             return 0.0
         return float(self._learner.score_one(x)[0] if self._ready_for(x) else self._scores(self._one(x))[0, 0])
 
+    @leaves_no_trace
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a frame as `learn_one` would; new columns join."""
-        target = border.as_target(y, X)
-        rows, columns = self._named(X)
+        rows, new = self._named(X)
+        target = border.as_target(y, rows)
         self._refuse_too_large(rows)
-        self._begin(1, rows, columns)
+        self._begin(1, rows, new)
         self._learner.learn(rows, target, None)
 
 
@@ -304,6 +343,7 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
     river_kind: ClassVar[str] = "AnomalyDetector"
     _supervised: ClassVar[bool] = False
 
+    @leaves_no_trace
     def learn(self, X: Any) -> Array:
         """Learn from the rows in order and return the scores f(x) (n,) made before each update."""
         X = self._rows(X, first=not self._started)
@@ -329,7 +369,7 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
     def offset_(self) -> float:
         """The threshold rho below which an example is novel."""
         check_is_fitted(self)
-        return float(self._learner.state()["update.threshold"])
+        return float(self._learner.threshold)
 
     def score_samples(self, X: Any) -> Array:
         """f(x): the higher, the more usual."""
@@ -346,11 +386,12 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
 
     # -- river
 
+    @leaves_no_trace
     def learn_one(self, x: Any) -> None:
         """Learn from one example: a dictionary of features, or an array row."""
-        X, columns = self._incoming(x)
+        X, new = self._incoming(x)
         self._refuse_too_large(X)
-        self._begin(1, X, columns)
+        self._begin(1, X, new)
         self._learn(X)
 
     def score_one(self, x: Any) -> float:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from onkel.budgets import Budget
 from onkel.kernels import Kernel, Pair, Totals
-from onkel.updates import Diverged, Round, sane
+from onkel.updates import Diverged, Round, beyond, sane
 
 Array = np.ndarray[Any, np.dtype[Any]]
 State = dict[str, Array]
@@ -267,7 +267,7 @@ class Expansion:
         """Refuse a factor that would take coefficients out of range."""
         scale = self.scale * factor
         if self.n and self._far(scale) and not sane(self.coef * scale):
-            raise Diverged(f"a coefficient becomes {np.abs(self.coef).max() * scale}")
+            raise Diverged(beyond("a coefficient becomes", np.abs(self.coef).max() * scale))
 
     def append(self, round: Round, coef: Array, **named: Any) -> None:
         """Add the term coef * k(x, .)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,7 @@ class Kernel(Part):
         def sums(pair: Pair) -> Array:
             if not hasattr(X, "indptr"):
                 return np.asarray(pair(X, X).sum(axis=1, dtype=np.float64))
-            own = type(X)((pair(X.data, X.data), X.indices, X.indptr), shape=X.shape)
-            return np.asarray(own.sum(axis=1, dtype=np.float64)).ravel()
+            return np.array([pair(X.data[a:b], X.data[a:b]).sum(dtype=np.float64) for a, b in pairwise(X.indptr)])
 
         return self.row(sums)
 
@@ -61,6 +61,8 @@ class Kernel(Part):
         """The matrix of kernel values between the rows of X and of Z (default: X)."""
         left = np.atleast_2d(np.asarray(X, dtype=np.float64))
         right = left if Z is None else np.atleast_2d(np.asarray(Z, dtype=np.float64))
+        if left.shape[1] != right.shape[1]:
+            raise ValueError(f"X has {left.shape[1]} columns, Z has {right.shape[1]}: they must be of one width")
         kernel = self.resolve(left.shape[1])
 
         def row(x: Array) -> Array:
@@ -252,4 +254,8 @@ def as_kernel(kernel: Kernel | str) -> Kernel:
         return kernel
     if isinstance(kernel, str) and kernel in _NAMED:
         return _NAMED[kernel]()
-    raise ValueError(f"kernel must be an onkel.kernels object or one of {sorted(_NAMED)}, got {kernel!r}")
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise ValueError(
+            f"Learner.kernel must be an object, got the class {kernel.__name__}: call it, {kernel.__name__}()"
+        )
+    raise ValueError(f"Learner.kernel must be an onkel.kernels object or one of {sorted(_NAMED)}, got {kernel!r}")

@@ -16,7 +16,7 @@ import numpy as np
 from onkel.hypothesis import Basis, Expansion, Row, State
 from onkel.losses import Loss
 from onkel.random import Random
-from onkel.updates import Diverged, Memory, Round, Update, sane
+from onkel.updates import Diverged, Memory, Round, Update, beyond, sane
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -109,10 +109,12 @@ class Learner:
         k, kxx = f.row(x), f.diagonal(x)
         s = f.scores(k)
         if not sane(s):
-            raise Diverged(f"row {i}: the score is {s}")
+            raise Diverged(f"row {i}: {beyond('the score is', s)}")
         if weight == 0:
             return s, self._average(x, k, s, self.t)
         value, slope = self.loss.at(memory["update"].get("threshold"))(y, s)
+        if kxx <= 0:
+            slope[:] = 0  # no step
         round = Round(x, y, self.t + 1, k, kxx, s, value, slope, weight)
         try:
             shrink, coef = self.update.step(round, memory["update"])
@@ -121,7 +123,7 @@ class Learner:
             f.count()
             averaged = self._average(x, k, s, self.t)
             f.shrink(shrink)
-            f.budget.insert(f, round, coef if kxx > 0 else None, memory["budget"])
+            f.budget.insert(f, round, coef, memory["budget"])
         except Diverged as error:
             raise Diverged(f"row {i}: {error}") from None
         return s, averaged
@@ -162,6 +164,12 @@ class Learner:
         for value in self.memory["budget"].values():
             if isinstance(value, Basis):
                 value.widen(columns)
+
+    @property
+    def threshold(self) -> float:
+        """The margin or tube of the next round."""
+        own = getattr(self.loss, self.loss.threshold) if self.loss.threshold else 0.0
+        return float(self.memory["update"].get("threshold", own))
 
     @property
     def n(self) -> int:

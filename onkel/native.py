@@ -139,6 +139,11 @@ class NativeLearner:
         return int(self._core.n)
 
     @property
+    def threshold(self) -> float:
+        """The margin or tube of the next round."""
+        return float(self._core.threshold)
+
+    @property
     def t(self) -> int:
         """Number of rounds."""
         return int(self._core.t)

@@ -60,6 +60,11 @@ class Diverged(FloatingPointError):
     """The model's numbers leave the range of floating point; it keeps what it knew before that round."""
 
 
+def beyond(what: str, value: Any) -> str:
+    """The sentence for it, with a remedy."""
+    return f"{what} {value}: the model diverges; use a smaller step, or scale features and targets"
+
+
 def sane(values: Any) -> bool:
     """Small enough to be squared and added up without harm."""
     return bool((np.abs(values) < 1e150).all())
@@ -72,7 +77,7 @@ def along(slope: Array, length: float) -> Array | None:
     """
     coef = -length * slope
     if not sane(coef):
-        raise Diverged(f"the step is {coef}")
+        raise Diverged(beyond("the step is", coef))
     return coef if coef.any() else None
 
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace onkel {
 
@@ -179,7 +178,7 @@ void Basis<T>::sums(const Compare& compare, const Rows<T>& X, Range range, Works
         }
         const double* rests = rest(compare);
         for (std::size_t q = 0, end; q < X.n; q = end) {  // runs of truly sparse examples, and the others one by one
-            for (end = q; end < X.n && truly_sparse(X[end]);) ++end;
+            for (end = q; end < X.n && truly_sparse(X[end], compare.sharpness);) ++end;
             if (end > q) {
                 simd<T>().sparse_many(pair, tiles, stride(), count, X.values, X.indices, X.starts + q, end - q,
                                       rests ? rests + range.first : nullptr, out + q * stride_out, stride_out);
@@ -204,8 +203,11 @@ Row<T> Basis<T>::filled(Row<T> x, Workspace<T>& work) const {
 // What no vector code is for: any comparison, any storage.
 template <class T>
 void Basis<T>::sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const {
-    if (!tiled_) return sum_sparse(compare, x, range, work, out);
-    if (x.index && !truly_sparse(x)) x = filled(x, work);
+    if (!tiled_) {
+        return moderate(x, compare.sharpness) ? sum_sparse(compare, x, range, work, out)
+                                              : sum_walking(compare, x, range, out);
+    }
+    if (x.index && !truly_sparse(x, compare.sharpness)) x = filled(x, work);
     const double* rests = rest(compare);
     for (std::size_t i = range.first; i < range.last; ++i) {
         double total = x.index ? rests[i] : 0;
@@ -214,6 +216,33 @@ void Basis<T>::sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& 
             total += compare(x.values[e], z) - (x.index ? compare(0, z) : 0);
         }
         out[i] = static_cast<T>(std::max(total, 0.0));
+    }
+}
+
+template <class T>
+bool Basis<T>::moderate(const Row<T>& x, double sharpness) {
+    double squares = 0;
+    for (std::size_t e = 0; e < x.count; ++e) squares += static_cast<double>(x.values[e]) * x.values[e];
+    return sharpness * squares < (sizeof(T) == sizeof(float) ? 64 : 1e5);
+}
+
+// Sparse rows, exactly: two lists of non-zeros, walked side by side.
+template <class T>
+void Basis<T>::sum_walking(const Compare& compare, Row<T> x, Range range, T* out) const {
+    for (std::size_t i = range.first; i < range.last; ++i) {
+        const SparseRow& z = rows_[i];
+        const auto end = static_cast<std::int64_t>(columns_);
+        double total = 0;
+        std::size_t a = 0;
+        std::size_t b = 0;
+        while (a < x.count || b < z.index.size()) {
+            const std::int64_t j = a < x.count ? (x.index ? x.index[a] : static_cast<std::int64_t>(a)) : end;
+            const std::int64_t l = b < z.index.size() ? z.index[b] : end;
+            total += compare(j <= l ? x.values[a] : 0, l <= j ? z.values[b] : 0);
+            a += j <= l;
+            b += l <= j;
+        }
+        out[i] = static_cast<T>(total);
     }
 }
 
@@ -239,7 +268,7 @@ void Basis<T>::sum_sparse(const Compare& compare, Row<T> x, Range range, Workspa
                 covered += pair(xj, 0);
             }
             const double total = common + (whole - covered);
-            out[i] = static_cast<T>(std::isnan(total) ? std::numeric_limits<double>::infinity() : total);
+            out[i] = static_cast<T>(total);
         }
     };
     switch (compare.kind) {  // here, so that the loops know their comparison

@@ -36,9 +36,10 @@ struct Compare {
     enum Kind { product, square, absolute, cauchy };
     Kind kind = product;
     double gamma = 0;
+    double sharpness = 0;  // by how much the kernel reacts to an error of the sum
 
     double operator()(double x, double z) const;
-    bool operator==(const Compare&) const = default;
+    bool operator==(const Compare& other) const { return kind == other.kind && gamma == other.gamma; }
 };
 
 // Rows first .. last - 1 of a table; first is a multiple of the lanes.
@@ -77,8 +78,12 @@ public:
     bool tiled() const { return tiled_; }
     // Elements that kernel rows need: n, up to whole tiles.
     static std::size_t padded(std::size_t n) { return (n + lanes<T> - 1) / lanes<T> * lanes<T>; }
-    // Is it worth reading the example by its non-zeros? Otherwise differences are better: they do not cancel.
-    bool truly_sparse(const Row<T>& x) const { return x.index && sparse_ && 2 * x.count < columns_; }
+    // Is it worth reading the example by its non-zeros? They are few, and not so large that the sums over them
+    // would cancel: then differences are better.
+    bool truly_sparse(const Row<T>& x, double sharpness) const {
+        return x.index && sparse_ && 2 * x.count < columns_ && moderate(x, sharpness);
+    }
+    static bool moderate(const Row<T>& x, double sharpness);
 
     // Named columns; declared before the first row. References stay valid.
     Column& declare(const std::string& name, std::size_t width, bool saved = true);
@@ -111,6 +116,7 @@ private:
 
     void sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
     void sum_sparse(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
+    void sum_walking(const Compare& compare, Row<T> x, Range range, T* out) const;
     void note_nonzeros(Row<T> x);
     Row<T> filled(Row<T> x, Workspace<T>& work) const;
     const double* rest(const Compare& compare) const;

@@ -139,6 +139,7 @@ void bind_learner(nb::module_& m, const char* name) {
         .def("widen", &L::widen, "columns"_a)
         .def_prop_ro("n", &L::n)
         .def_prop_ro("t", &L::t)
+        .def_prop_ro("threshold", &L::threshold)
         .def("state",
              [](const L& self) {
                  nb::typed<nb::dict, std::string, nb::object> state;

@@ -170,6 +170,7 @@ void Replace<random>::enter(Expansion<T>& f, const Offer<T>& offer) {
     if (!offer.coef) return;
     const bool full = f.n() == budget_;
     if (full) {
+        if (unbiased_) f.foresee(static_cast<double>(budget_) / static_cast<double>(budget_ - 1));
         f.remove(random ? random_.below(f.n()) : oldest(f.born), offer.work);
         if (unbiased_) f.shrink(static_cast<double>(budget_) / static_cast<double>(budget_ - 1));
     }

@@ -115,7 +115,7 @@ public:
         if (n() == 0 || !far(scale * factor)) return;
         for (const auto& values : coef.values) {
             for (const double c : values) {
-                if (!sane(c * scale * factor)) throw Diverged("a coefficient becomes " + std::to_string(c * scale));
+                if (!sane(c * scale * factor)) throw Diverged(beyond("a coefficient becomes ", c * scale * factor));
             }
         }
     }
@@ -225,7 +225,7 @@ private:
         const std::size_t count = std::min(wanted < 4 ? wanted : wanted / 4 * 4, X.n - i);  // the vector code's step
         if (!basis.tiled() || !kernel_->symmetric(X.indices != nullptr)) return 1;
         for (std::size_t q = 0; X.indices && q < count; ++q) {
-            if (!basis.truly_sparse(X[i + q])) return std::max(q, std::size_t{1});
+            if (!basis.truly_sparse(X[i + q], kernel_->sharpness())) return std::max(q, std::size_t{1});
         }
         return count;
     }

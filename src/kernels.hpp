@@ -28,6 +28,8 @@ public:
     virtual void prepare(Basis<double>&) const = 0;
     // Is k(x, z) = k(z, x) to the last bit, for dense or for sparse examples?
     virtual bool symmetric(bool sparse) const = 0;
+    // The largest sharpness of its comparisons.
+    virtual double sharpness() const = 0;
 };
 
 using KernelPointer = std::shared_ptr<const Kernel>;
@@ -86,6 +88,8 @@ public:
         return !sparse || self().compare().kind == Compare::product || self().compare().kind == Compare::square;
     }
 
+    double sharpness() const override { return self().compare().sharpness; }
+
     template <class T>
     void shape(T* v, std::size_t n) const {
         for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<T>(self().at(v[i]));
@@ -135,7 +139,7 @@ template <Compare::Kind kind>
 class Decay : public Shaped<Decay<kind>> {
 public:
     explicit Decay(double gamma) : gamma_(gamma) {}
-    Compare compare() const { return {kind, kind == Compare::cauchy ? gamma_ : 0}; }
+    Compare compare() const { return {kind, kind == Compare::cauchy ? gamma_ : 0, gamma_}; }
     double at(double) const { return 1; }  // only ever asked for x itself
     template <class T>
     void shape(T* v, std::size_t n) const {
@@ -160,6 +164,7 @@ public:
         }
     }
     bool symmetric(bool) const override { return true; }
+    double sharpness() const override { return 0; }
     template <class T>
     double at_itself(Row<T>) const {
         return value_;
@@ -196,6 +201,12 @@ public:
 
     bool symmetric(bool sparse) const override {
         return std::all_of(kernels_.begin(), kernels_.end(), [=](const auto& k) { return k->symmetric(sparse); });
+    }
+
+    double sharpness() const override {
+        double largest = 0;
+        for (const KernelPointer& kernel : kernels_) largest = std::max(largest, kernel->sharpness());
+        return largest;
     }
 
     template <class T>

@@ -39,6 +39,7 @@ public:
     std::size_t outputs() const { return f_.outputs; }
     std::size_t columns() const { return f_.basis.columns(); }
     bool averages() const { return f_.averages(); }
+    double threshold() const { return update_->threshold(loss_->threshold()); }
 
     // Learn from each row in turn; writes the scores before each update, by the last and the averaged model.
     void learn(const Rows<T>& X, const double* y, const double* weight, double* last, double* averaged) {
@@ -93,7 +94,7 @@ private:
         f_.scores(k, s_.data());
         for (std::size_t o = 0; o < outputs(); ++o) {
             last[o] = s_[o];
-            if (!sane(s_[o])) throw Diverged("row " + std::to_string(i) + ": the score is " + std::to_string(s_[o]));
+            if (!sane(s_[o])) throw Diverged("row " + std::to_string(i) + ": " + beyond("the score is ", s_[o]));
         }
         if (weight == 0) {
             if (averages()) f_.average_scores(x, k, static_cast<double>(t_), work_, averaged);
@@ -101,7 +102,9 @@ private:
         }
         const double value = (*loss_)(y, s_.data(), outputs(), update_->threshold(loss_->threshold()), slope_.data());
         const auto t = static_cast<double>(t_ + 1);
-        const Round now{y, t, f_.diagonal_of(x), s_.data(), value, slope_.data(), outputs(), weight};
+        const double kxx = f_.diagonal_of(x);
+        if (kxx <= 0) std::fill(slope_.begin(), slope_.end(), 0.0);  // no step
+        const Round now{y, t, kxx, s_.data(), value, slope_.data(), outputs(), weight};
         try {
             const Step step = update_->step(now, coef_.data());
             f_.foresee(step.shrink);
@@ -109,7 +112,7 @@ private:
             f_.count();
             if (averages()) f_.average_scores(x, k, t, work_, averaged);
             f_.shrink(step.shrink);
-            budget_->insert(f_, Offer<T>{now, x, k, step.moves && now.kxx > 0 ? coef_.data() : nullptr, work_});
+            budget_->insert(f_, Offer<T>{now, x, k, step.moves ? coef_.data() : nullptr, work_});
         } catch (const Diverged& error) {
             throw Diverged("row " + std::to_string(i) + ": " + error.what());
         }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,13 @@ namespace onkel {
 struct Diverged : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+
+// The sentence for it, with a remedy.
+inline std::string beyond(const char* what, double value) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%g", value);
+    return what + std::string(number) + ": the model diverges; use a smaller step, or scale features and targets";
+}
 
 // Small enough to be squared and added up without harm.
 inline bool sane(double v) { return std::abs(v) < 1e150; }
@@ -58,10 +66,10 @@ protected:
         bool moves = false;
         for (std::size_t o = 0; o < round.outputs; ++o) {
             coef[o] = -length * round.slope[o];
-            moves |= round.slope[o] != 0;
-            if (!sane(coef[o])) throw Diverged("the step is " + std::to_string(coef[o]));
+            moves |= coef[o] != 0;
+            if (!sane(coef[o])) throw Diverged(beyond("the step is ", coef[o]));
         }
-        return moves && length != 0;
+        return moves;
     }
 
     static double slope2(const Round& round) { return inner(round.slope, round.slope, round.outputs); }

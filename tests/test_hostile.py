@@ -671,3 +671,71 @@ def test_learners_can_be_used_directly(engine):
     learner = onkel.native.engine(Learner(Expansion(Gaussian(1.0), Stop(5)), Mistake(), Perceptron(), columns=4))
     last, averaged = learner.learn(X, y.astype(float))
     assert last.shape == averaged.shape == (50, 1) and learner.n == 5
+
+
+# -- what cancels, what a refused call leaves, what grows
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "wide", "float32", "float32 sparse"])
+@pytest.mark.parametrize("size", [1.0, 2024.25, 1e9, 1e15])
+def test_large_features_do_not_cancel(engine, form, size):
+    """Two rows that share a large value, as a time stamp, are as far apart as their other values."""
+    rows = np.array([[size, 1.0, 0, 0, 0, 0, 0, 0], [size, 0, 1.0, 0, 0, 0, 0, 0]])
+    rows = rows.astype(np.float32) if "float32" in form else rows
+    if form == "wide":
+        rows = np.hstack([rows, np.zeros((2, 2000))])
+    if form in ("sparse", "wide", "float32 sparse"):
+        rows = sp.csr_array(rows)
+    model = onkel.KLMSRegressor(kernel=Gaussian(1.0), eta=1.0).fit(rows[:1], [1.0])
+    np.testing.assert_allclose(model.predict(rows), [1.0, np.exp(-2.0)], rtol=1e-6)
+
+
+def test_a_refused_first_call_leaves_the_model_as_new(engine):
+    pd = pytest.importorskip("pandas")
+    model = onkel.RBPClassifier()
+    for refused in (
+        lambda: model.partial_fit(pd.DataFrame({"a": [1.0, np.nan]}), [0, 1]),
+        lambda: model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), [None, 1]),
+        lambda: model.learn_one({"a": 1.0}, (1, 2)),
+        lambda: model.learn_one({"a": "x"}, 1),
+        lambda: model.learn_many(np.eye(2), [0, 1]),
+    ):
+        refuses([], refused)
+        assert vars(model).keys() == vars(onkel.RBPClassifier()).keys()
+
+
+def test_a_refused_frame_is_not_learned_in_part(engine):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
+    model = onkel.RBPClassifier().partial_fit(frame, [0, 1, 0], classes=[0, 1])
+    refuses(["label 2"], model.learn_many, frame, [0, 1, 2])
+    assert model.t_ == 3 and model.classes_.tolist() == [0, 1]
+
+
+def test_named_features_beyond_float32(engine):
+    pd = pytest.importorskip("pandas")
+    model = onkel.KLMSRegressor()
+    model.learn_many(pd.DataFrame({"a": np.ones(3, np.float32)}), np.ones(3))
+    refuses(["infinity"], model.learn_one, {"a": 1e300}, 1.0)
+    refuses(["infinity"], model.partial_fit, [[1e300]], [1.0])
+    assert model.t_ == 3 and np.isfinite(model.support_vectors_).all()
+
+
+def test_probabilities_are_those_of_the_run(engine):
+    X, y = stream_for(ESTIMATORS["OGDClassifier"], 20)
+    hinge, logistic = onkel.OGDClassifier().fit(X, y), onkel.OGDClassifier(loss="logistic").fit(X, y)
+    assert not hasattr(hinge.set_params(loss="logistic"), "predict_proba")
+    assert hasattr(logistic.set_params(loss="hinge"), "predict_proba")
+
+
+def test_no_step_where_the_kernel_is_not_positive(engine):
+    model = onkel.KLRSGDClassifier(R=1e6, eta=0.5, kernel=Sigmoid(0.5, -1.0))
+    model.partial_fit([[3.0, 0.0]], [1], classes=[0, 1])
+    before = model._learner.state()["update.norm2"]
+    model.partial_fit([[0.0, 0.0]], [1])
+    assert (model.n_support_, model._learner.state()["update.norm2"]) == (1, before)
+
+
+def test_one_label_of_two_types_is_one_label(engine):
+    model = onkel.RBPClassifier().partial_fit([[0.0], [1.0]], [0, 1]).partial_fit([[1.0]], [1.0])
+    assert model.classes_.dtype.kind == "i"
