@@ -46,6 +46,14 @@ class Row:
         return Row(self.values[index], index)
 
 
+def values_at(x: Row, index: Array) -> Array:
+    """The values of a sparse row in those columns."""
+    if x.index is None or len(x.index) == 0:
+        return np.zeros(len(index))
+    at = np.minimum(np.searchsorted(x.index, index), len(x.index) - 1)
+    return np.where(x.index[at] == index, x.values[at], 0.0)
+
+
 class Basis:
     """A table of stored rows with named columns. `append` adds at the end; `remove(i)` moves the last row to i."""
 
@@ -57,7 +65,7 @@ class Basis:
         self._rows: list[Row] = []  # sparse storage
         self._dense = np.zeros((0 if self.sparse else 8, columns), dtype)  # dense storage, with room to grow
         self._named = {name: np.zeros((8, width)) for name, width in named.items()}
-        self._csc: Any = None
+        self._csr: Any = None
 
     def fresh(self, named: dict[str, int]) -> Basis:
         """An empty table for rows like these."""
@@ -85,7 +93,7 @@ class Basis:
         for name, column in self._named.items():
             column[self.n] = named.get(name, 0.0)
         self.n += 1
-        self._csc = None
+        self._csr = None
 
     def remove(self, i: int) -> None:
         """Forget term i; the last one takes its place."""
@@ -97,7 +105,7 @@ class Basis:
             self._rows.pop()
         else:
             self._dense[i] = self._dense[self.n]
-        self._csc = None
+        self._csr = None
 
     def widen(self, columns: int) -> None:
         """Make room for features that were not there before; stored rows have zeros in them."""
@@ -111,7 +119,7 @@ class Basis:
                 self._rows = [self.row(i).nonzero() for i in range(self.n)]
                 self.sparse = True
         self.width = columns
-        self._csc = None
+        self._csr = None
 
     def totals(self, x: Row) -> Totals:
         """The function pair -> sum_j pair(x_j, z_j) for all stored rows z."""
@@ -122,27 +130,28 @@ class Basis:
         x = x.nonzero()
 
         def sums(pair: Pair) -> Array:
-            # where x is zero, pair(0, z) is the whole of it: sum that once over all of z
-            csc, nothing = self._matrix(), np.zeros(1)
-            rest = sp.csc_array((pair(nothing, csc.data), csc.indices, csc.indptr), shape=csc.shape).sum(axis=1)
-            Z = csc[:, x.index].toarray()
-            total = np.asarray(rest + (pair(x.values, Z) - pair(nothing, Z)).sum(axis=1))
-            return np.where(np.isnan(total), np.inf, total)  # both parts overflow: very far apart
+            # the non-zeros of each z, and then those of x where z has none
+            Z = self._matrix()
+            row = np.repeat(np.arange(self.n), np.diff(Z.indptr))
+            theirs = np.bincount(row, pair(values_at(x, Z.indices), Z.data), self.n)
+            taken = row * self.width + Z.indices  # every place (i, j) where z_i has a value
+            free = np.isin(np.arange(self.n)[:, None] * self.width + x.index, taken, invert=True)
+            return np.asarray(theirs + np.where(free, pair(x.values, np.zeros(1)), 0.0).sum(axis=1))
 
         return sums
 
     def _matrix(self) -> Any:
-        if self._csc is None:
+        if self._csr is None:
             lengths = [len(row.values) for row in self._rows]
             data = np.concatenate([row.values for row in self._rows]) if self.n else np.zeros(0)
             index = np.concatenate([row.index for row in self._rows]) if self.n else np.zeros(0, int)
             indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
-            self._csc = sp.csr_array((data, index, indptr), shape=(self.n, self.width)).tocsc()
-        return self._csc
+            self._csr = sp.csr_array((data, index, indptr), shape=(self.n, self.width))
+        return self._csr
 
     def matrix(self) -> Any:
         """The stored rows in slot order, as an array or a CSR matrix."""
-        return self._matrix().tocsr().astype(self.dtype) if self.sparse else self._dense[: self.n].copy()
+        return self._matrix().astype(self.dtype) if self.sparse else self._dense[: self.n].copy()
 
     def state(self, prefix: str) -> State:
         """Rows and columns as plain arrays."""
