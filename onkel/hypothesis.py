@@ -135,7 +135,7 @@ class Basis:
             row = np.repeat(np.arange(self.n), np.diff(Z.indptr))
             theirs = np.bincount(row, pair(values_at(x, Z.indices), Z.data), self.n)
             taken = row * self.width + Z.indices  # every place (i, j) where z_i has a value
-            free = np.isin(np.arange(self.n)[:, None] * self.width + x.index, taken, invert=True)
+            free = np.isin(np.arange(self.n)[:, None] * self.width + np.asarray(x.index), taken, invert=True)
             return np.asarray(theirs + np.where(free, pair(x.values, np.zeros(1)), 0.0).sum(axis=1))
 
         return sums

@@ -300,6 +300,29 @@ def test_adding_one_to_the_kernel_is_a_constant_feature():
 # Promises: unbounded learners
 
 
+@pytest.mark.parametrize(
+    ("name", "params", "terms"),
+    [
+        ("OGDClassifier", {"eta": 0.5}, 2),
+        ("BOGDClassifier", {"eta": 0.5, "lam": 0}, 2),
+        ("PAClassifier", {"C": 0.5}, 2),
+        ("ILKClassifier", {"eta": 0.5, "lam": 0}, 2),
+        ("NORMAClassifier", {"eta": 0.5, "lam": 0}, 3),  # y f(x) <= rho
+        ("NORMAClassifier", {"eta": 0.5, "lam": 0, "rho": 0.0}, 1),
+        ("PegasosClassifier", {"lam": 1.0}, 2),  # scores 0, 1, 1/2
+        ("BudgetPerceptronClassifier", {"beta": 1.0}, 2),
+        ("KernelPerceptronRegressor", {"eta": 0.5, "epsilon": 0.5}, 1),
+        ("OGDRegressor", {"eta": 0.5, "epsilon": 0.5}, 1),
+        ("PARegressor", {"C": 0.5, "epsilon": 0.5}, 1),
+        ("NORMADetector", {"eta": 0.5, "lam": 0, "nu": 0.5}, 1),  # rho is 0, 1/4, 0 and f 0, 0, 1/2
+    ],
+)
+def test_steps_exactly_at_the_border(name, params, terms):
+    model = build(name, **params, kernel=Linear())
+    learn(model, np.ones((3, 1)), None if "Detector" in name else np.ones(3))  # scores 0, 1/2 and 1, mostly
+    assert model.n_support_ == terms
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_perceptron_stores_each_mistake_with_unit_coefficients(several):
     X, y = (multiclass if several else binary)()

@@ -33,6 +33,7 @@ from onkel.kernels import (
     Cauchy,
     Constant,
     Gaussian,
+    Kernel,
     Laplacian,
     Linear,
     Polynomial,
@@ -591,6 +592,28 @@ def test_float32_rows_stay_float32():
     assert scores.dtype == np.float64
     assert model.support_vectors_.dtype == np.float32
     same(scores, learn(exact, X.astype(np.float64), y), 1e-4)
+
+
+class Exponent(Kernel):
+    """exp(<x, z>), a kernel that has no twin."""
+
+    def pair(self, x, z):
+        return x * z
+
+    def shape(self, total):
+        return np.exp(total)
+
+
+@native
+@pytest.mark.parametrize("kernel", [Exponent(), Gaussian(1.0) + Exponent()], ids=str)
+def test_a_part_without_a_twin_runs_in_python(kernel):
+    X, y = binary(60)
+    model = build("OGDClassifier", eta=0.1, loss="logistic", kernel=kernel)
+    learn(model, X, y)
+    assert model._learner.engine == "python"
+    same(scores_of(model, X), kernel(X) @ model.dual_coef_[0])
+    with onkel.engine("native"), pytest.raises(ValueError, match="have no C\\+\\+ twin"):
+        learn(build("OGDClassifier", kernel=kernel), X, y)
 
 
 # Parts as values
