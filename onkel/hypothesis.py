@@ -40,10 +40,8 @@ class Row:
 
     def nonzero(self) -> Row:
         """The non-zero values and where they are."""
-        if self.index is not None:
-            return self
-        index = np.flatnonzero(self.values)
-        return Row(self.values[index], index)
+        kept = np.flatnonzero(self.values)
+        return Row(self.values[kept], kept if self.index is None else self.index[kept])
 
 
 def values_at(x: Row, index: Array) -> Array:
