@@ -1,6 +1,6 @@
 """Part: an immutable value with named fields, from which every learner is composed.
 
-Kernels, losses, updates, budgets and maps are parts. A part is frozen, compares by value, prints as the
+Kernels, losses, updates and budgets are parts. A part is frozen, compares by value, prints as the
 expression that makes it, and crosses files as plain data (`config`), never as code. What a part learns
 during a run is not stored in it but in the learner's memory, so one part may serve many learners.
 """

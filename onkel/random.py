@@ -1,7 +1,7 @@
 """Random numbers that are the same in Python and in C++, on every machine, and resume exactly.
 
-SplitMix64 (Steele, Lea, Flood 2014): the whole state is one 64-bit integer. Each purpose (removal,
-sampling, ...) has a substream of its own, so that a draw for one never shifts the draws of another.
+SplitMix64 (Steele, Lea, Flood 2014): the whole state is one 64-bit integer. Each purpose (as the
+removal of terms) has a substream of its own, so that a draw for one never shifts the draws of another.
 """
 
 from __future__ import annotations
