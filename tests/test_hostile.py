@@ -739,3 +739,9 @@ def test_no_step_where_the_kernel_is_not_positive(engine):
 def test_one_label_of_two_types_is_one_label(engine):
     model = onkel.RBPClassifier().partial_fit([[0.0], [1.0]], [0, 1]).partial_fit([[1.0]], [1.0])
     assert model.classes_.dtype.kind == "i"
+
+
+def test_the_squared_loss_of_norma_has_no_tube_to_adapt():
+    refuses(
+        [r"NORMARegressor\.nu must be None"], onkel.NORMARegressor(loss="squared", nu=0.5).fit, np.eye(3), np.ones(3)
+    )

@@ -215,6 +215,10 @@ class NORMARegressor(Regressor):
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
+        if self.nu is not None and self.loss == "squared":
+            raise ValueError(
+                f"AdaptiveThreshold.nu must be None with the squared loss, which has no tube, got {self.nu}"
+            )
         epsilon = None if self.loss == "squared" else self.epsilon
         loss = as_loss(self.loss, "regression", epsilon=epsilon)
         update: Update = Gradient(self.eta, self.lam)
