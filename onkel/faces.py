@@ -103,9 +103,10 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         return self._learn(X, y, weight)
 
     def _learn(self, X: Any, y: Array, weight: Array | None) -> Array:
-        target = np.searchsorted(self.classes_, y).astype(np.float64)
         if len(self.classes_) <= 2:
-            target = 2 * target - 1
+            target = np.where(y == self.classes_[-1], 1.0, -1.0) if len(self.classes_) == 2 else np.full(len(y), -1.0)
+        else:
+            target = np.searchsorted(self.classes_, y).astype(np.float64)
         return self._used(self._learner.learn(X, target, weight))
 
     def _knows(self, y: Array) -> bool:
@@ -117,7 +118,7 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
 
     def _know(self, y: Array, classes: Any, X: Any, new_names: list[Any] | None) -> None:
         """Settle the classes before learning from y, and begin; refuses labels that were not declared."""
-        seen = np.unique(y)
+        seen = border.different(y)
         declared = None if classes is None else np.unique(border.checked_labels(classes, "classes"))
         if declared is None and not self._started and seen.dtype.kind == "b":
             declared = np.array([False, True])
