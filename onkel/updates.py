@@ -42,7 +42,10 @@ class Round:
 class Update(Part):
     """How far to move, and how much to forget."""
 
-    exact_norm = False  # does the step track |f|, which only an append-only budget leaves right?
+    @property
+    def exact_norm(self) -> bool:
+        """Does the step track |f|, which only an append-only budget leaves right?"""
+        return False
 
     def start(self) -> Memory:
         """What is remembered between rounds."""
@@ -114,7 +117,7 @@ class Gradient(Update):
         self._require("lam", self.eta * self.lam < 1, f"< 1 / eta = {1 / self.eta:g}")
 
     @property
-    def exact_norm(self) -> bool:  # type: ignore[override]
+    def exact_norm(self) -> bool:
         return self.radius < math.inf
 
     def start(self) -> Memory:
@@ -144,7 +147,7 @@ class Pegasos(Update):
         self._boolean("project")
 
     @property
-    def exact_norm(self) -> bool:  # type: ignore[override]
+    def exact_norm(self) -> bool:
         return self.project
 
     def start(self) -> Memory:
