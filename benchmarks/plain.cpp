@@ -1,5 +1,7 @@
 // The plain twin: kernel online gradient descent as the research toolboxes write it. Support vectors in rows
 // one after the other, scalar loops, exp from the C library, everything in the type of the data.
+#include "plain.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -9,13 +11,6 @@
 #include "random.hpp"  // the draws of onkel, so that both drop the same terms
 
 namespace {
-
-struct Counts {
-    std::int64_t mistakes = 0;
-    std::int64_t steps = 0;
-    std::int64_t terms = 0;
-    std::int64_t evaluations = 0;  // of the kernel
-};
 
 // Both kinds of support vectors answer: read example i; its squared distance from term s; enter it as a new
 // term; put the last term in the place of term s.
@@ -158,8 +153,8 @@ Counts descend(const void* X, const std::int32_t* indices, const std::int64_t* s
 
 // `values`, `indices` and `starts` are a CSR matrix; without `indices`, `values` is a row-major array.
 extern "C" void plain_ogd(int single, const void* values, const std::int32_t* indices, const std::int64_t* starts,
-                          std::size_t n, std::size_t columns, const double* y, double eta, double gamma,
-                          std::size_t budget, std::uint64_t seed, Counts* out) {
+                          std::size_t n, std::size_t columns, const double* y, Counts* out, double eta, double gamma,
+                          std::size_t budget, std::uint64_t seed) {
     *out =
         (single ? descend<float> : descend<double>)(values, indices, starts, n, columns, y, eta, gamma, budget, seed);
 }

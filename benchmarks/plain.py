@@ -1,4 +1,4 @@
-"""The plain C++ twin (plain.cpp), compiled here and called through ctypes."""
+"""The plain C++ twins (plain.cpp, plain_features.cpp) and the machine's peaks (peaks.cpp), compiled and called here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,20 @@ import numpy as np
 import scipy.sparse as sp
 
 HERE = Path(__file__).resolve().parent
+
+
+def build(folder: Path, flags: str, *sources: str) -> Any:
+    """The library made of some files."""
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    if shutil.which(compiler[0]) is None:
+        raise SystemExit(f"the plain twins need a C++ compiler, and {compiler[0]!r} is not there: set $CXX")
+    library = folder / f"{sources[0]}{flags.replace(' ', '')}.so"
+    command = [*compiler, "-std=c++20", *flags.split(), "-shared", "-fPIC", f"-I{HERE.parent / 'src'}"]
+    try:
+        subprocess.run([*command, "-o", str(library), *(str(HERE / source) for source in sources)], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemExit(f"{sources[0]} does not compile: {error}") from None
+    return ctypes.CDLL(str(library))
 
 
 class Counts(ctypes.Structure):
@@ -27,39 +42,60 @@ class Counts(ctypes.Structure):
 
 
 class Plain:
-    """Online gradient descent with the hinge loss and a Gaussian kernel: plain.cpp, compiled with `flags`."""
+    """Learners with the hinge loss, compiled with `flags`. Each learns from the rows of X in turn."""
 
     def __init__(self, folder: Path, flags: str) -> None:
-        compiler = shlex.split(os.environ.get("CXX", "c++"))
-        if shutil.which(compiler[0]) is None:
-            raise SystemExit(f"the plain twin needs a C++ compiler, and {compiler[0]!r} is not there: set $CXX")
-        library = folder / f"plain{flags.replace(' ', '')}.so"
-        command = [*compiler, "-std=c++20", *flags.split(), "-shared", "-fPIC", f"-I{HERE.parent / 'src'}"]
-        try:
-            subprocess.run([*command, "-o", str(library), str(HERE / "plain.cpp")], check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise SystemExit(f"the plain twin does not compile: {error}") from None
-        self._run = ctypes.CDLL(str(library)).plain_ogd
-        self._run.restype = None
+        self._library = build(folder, flags, "plain.cpp", "plain_features.cpp")
 
-    def __call__(self, X: Any, y: Any, *, eta: float, gamma: float, budget: int = 0, seed: int = 0) -> Counts:
-        """Learn from the rows of X in turn; a budget of 0 has no limit."""
+    def ogd(self, X: Any, y: Any, *, eta: float, gamma: float, budget: int = 0, seed: int = 0) -> Counts:
+        """Gradient descent with a Gaussian kernel; a budget of 0 has no limit."""
+        return self._run("ogd", X, y, eta, gamma, budget, seed)
+
+    def fourier(self, X: Any, y: Any, *, directions: Any, eta: float) -> Counts:
+        """Gradient descent on Fourier features."""
+        return self._run("fourier", X, y, directions, len(directions), eta)
+
+    def nystrom(self, X: Any, y: Any, *, landmarks: Any, M: Any, start: Any, eta: float, gamma: float) -> Counts:
+        """Gradient descent on the features M k(x), from weights on."""
+        return self._run("nystrom", X, y, landmarks, len(landmarks), M, len(M), start, eta, gamma)
+
+    def widths(self, X: Any, y: Any, *, directions: Any, start: float, eta: float, eta_kernel: float) -> Counts:
+        """Gradient descent on Fourier features and their log-widths."""
+        return self._run("widths", X, y, directions, len(directions), start, eta, eta_kernel)
+
+    def _run(self, name: str, X: Any, y: Any, *settings: Any) -> Counts:
         arrays = (X, None, None)
         if sp.issparse(X):
             index, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
             arrays = (X.data, index, starts)
-        assert arrays[0].flags.c_contiguous and arrays[0].dtype in (np.float32, np.float64)
-        targets = np.ascontiguousarray(y, np.float64)
-        counts = Counts()
-        self._run(
-            ctypes.c_int(arrays[0].dtype == np.float32),
-            *(None if array is None else ctypes.c_void_p(array.ctypes.data) for array in arrays),
-            *map(ctypes.c_size_t, X.shape),
-            ctypes.c_void_p(targets.ctypes.data),
-            ctypes.c_double(eta),
-            ctypes.c_double(gamma),
-            ctypes.c_size_t(budget),
-            ctypes.c_uint64(seed),
+        dtype = arrays[0].dtype
+        assert arrays[0].flags.c_contiguous and dtype in (np.float32, np.float64)
+        targets, counts = np.ascontiguousarray(y, np.float64), Counts()
+        settings = tuple(np.ascontiguousarray(s, dtype) if isinstance(s, np.ndarray) else s for s in settings)
+        self._library[f"plain_{name}"](
+            ctypes.c_int(dtype == np.float32),
+            *map(_argument, (*arrays, *X.shape, targets)),
             ctypes.byref(counts),
+            *map(_argument, settings),
         )
         return counts
+
+
+class Peaks:
+    """The machine at its best; each method does a thing `times` times for `size` numbers of a type."""
+
+    def __init__(self, folder: Path) -> None:
+        library = build(folder, "-O3 -march=native", "peaks.cpp")
+        self.multiply_add, self.sincos, self.dot, self.axpy = (
+            partial(self._run, library[f"peak_{name}"]) for name in ("fma", "sincos", "dot", "axpy")
+        )
+
+    @staticmethod
+    def _run(function: Any, dtype: Any, size: int, times: int) -> None:
+        function(ctypes.c_int(dtype == np.float32), ctypes.c_size_t(size), ctypes.c_size_t(times))
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return ctypes.c_void_p(value.ctypes.data)
+    return ctypes.c_double(value) if isinstance(value, float) else None if value is None else ctypes.c_size_t(value)

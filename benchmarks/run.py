@@ -14,16 +14,16 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import features
 import neighbours
 import numpy as np
 import scipy.sparse as sp
 import streams
-from plain import Plain
+from bench import FLAGS, TYPES, Bench, Result, Runs, mistakes, race, resident
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
@@ -31,63 +31,6 @@ from threadpoolctl import threadpool_limits
 import onkel
 from onkel import native
 from onkel.kernels import Gaussian
-
-FLAGS = ("-O3", "-O3 -march=native")  # of the plain twin: neither is the faster one everywhere
-TYPES = (np.float64, np.float32)
-Runs = dict[str, Callable[[], Any]]
-
-
-@dataclass
-class Bench:
-    """The settings of a run."""
-
-    quick: bool
-    folder: Path
-
-    @cached_property
-    def plain(self) -> dict[str, Plain]:
-        """The plain twin as different flags make it."""
-        return {flags: Plain(self.folder, flags) for flags in FLAGS}
-
-    @property
-    def repeats(self) -> int:
-        """How often a thing is measured."""
-        return 3 if self.quick else 5
-
-    def size(self, n: int) -> int:
-        """n examples, fewer in a quick run."""
-        return n // 5 if self.quick else n
-
-
-@dataclass
-class Result:
-    """A table. The value under `met` says whether a row reached its target."""
-
-    title: str
-    rows: list[dict[str, Any]]
-
-
-def race(repeats: int, contenders: Runs) -> tuple[dict[str, float], dict[str, Any]]:
-    """The least CPU seconds of each contender, run in turn, and what each returned."""
-    best = dict.fromkeys(contenders, float("inf"))
-    returned = {}
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(repeats):
-            for name, run in contenders.items():
-                start = time.process_time()
-                returned[name] = run()
-                best[name] = min(best[name], time.process_time() - start)
-    finally:
-        gc.enable()
-    return best, returned
-
-
-def mistakes(scores: Any, y: Any) -> int:
-    """How many scores have the wrong sign; 0 counts as positive."""
-    return int(((scores >= 0) != (y > 0)).sum())
-
 
 def bogd(*, budget: int, eta: float, gamma: float) -> Any:
     """Learner(Expansion(Gaussian(gamma), RemoveRandom(budget)), Hinge(), Gradient(eta))."""
@@ -116,7 +59,7 @@ def budgeted(bench: Bench) -> Result:
             for budget in (100, 400, 1600):
                 setting = {"budget": budget} | stream.setting
                 model = bogd(**setting).partial_fit(X, y)
-                runs: Runs = {flags: partial(twin, X, y, **setting) for flags, twin in bench.plain.items()}
+                runs: Runs = {flags: partial(twin.ogd, X, y, **setting) for flags, twin in bench.plain.items()}
                 runs |= {"onkel": partial(learned, bogd, setting, X, y), "scores": partial(model.predict, X)}
                 seconds, returned = race(bench.repeats, runs)
                 counts = returned[FLAGS[0]]
@@ -151,11 +94,11 @@ def unbounded(bench: Bench) -> Result:
     setting = stream.setting
     for dtype in TYPES:
         X, y = stream.head(4000, dtype)
-        builds, _ = race(2, {flags: partial(twin, X, y, **setting) for flags, twin in bench.plain.items()})
+        builds, _ = race(2, {flags: partial(twin.ogd, X, y, **setting) for flags, twin in bench.plain.items()})
         twin = bench.plain[min(builds, key=builds.__getitem__)]
         X, y = stream.head(bench.size(len(stream.y)), dtype)
         ours, wrong = race(3, {"onkel": partial(learned, ogd, setting, X, y)})
-        theirs, counts = race(1, {"plain": partial(twin, X, y, **setting)})
+        theirs, counts = race(1, {"plain": partial(twin.ogd, X, y, **setting)})
         rows.append(
             {
                 "stream": stream.name,
@@ -222,38 +165,47 @@ def linearity(bench: Bench) -> Result:
     def dense(d: int) -> Any:
         return random.normal(size=(n, d))
 
+    def budgeted_by(budget: int, gamma: float) -> Any:
+        return bogd(budget=budget, eta=0.1, gamma=gamma)
+
+    def explicit(components: int, gamma: float) -> Any:
+        return features.fogd(components=components, eta=0.1, gamma=gamma)
+
     def sparse(columns: int, nonzeros: int) -> Any:
         index = np.argpartition(random.random((n, columns), np.float32), nonzeros)[:, :nonzeros]
         index.sort(axis=1)
         starts = np.arange(0, index.size + 1, nonzeros)
         return sp.csr_array((random.normal(size=index.size), index.ravel(), starts), shape=(n, columns))
 
-    budgets, counts = (125, 250, 500, 1000, 2000, 4000), (8, 16, 32, 64, 128, 256)
+    sizes, columns, counts = (125, 250, 500, 1000, 2000, 4000), (16, 32, 64, 128, 256, 512, 1024), (8, 16, 32, 64, 128, 256)
     cases = {
-        "B, at d = 22": {B: (B, dense(22)) for B in budgets},
-        "B, at 14 non-zeros of 123": {B: (B, sparse(123, 14)) for B in budgets},
-        "d, at B = 400": {d: (400, dense(d)) for d in (16, 32, 64, 128, 256, 512, 1024)},
-        "non-zeros of 1000, at B = 400": {count: (400, sparse(1000, count)) for count in counts},
-        "non-zeros of 5000, at B = 400": {count: (400, sparse(5000, count)) for count in counts},
+        "B, at d = 22": (budgeted_by, {B: (B, dense(22)) for B in sizes}),
+        "B, at 14 non-zeros of 123": (budgeted_by, {B: (B, sparse(123, 14)) for B in sizes}),
+        "d, at B = 400": (budgeted_by, {d: (400, dense(d)) for d in columns}),
+        "non-zeros of 1000, at B = 400": (budgeted_by, {count: (400, sparse(1000, count)) for count in counts}),
+        "non-zeros of 5000, at B = 400": (budgeted_by, {count: (400, sparse(5000, count)) for count in counts}),
+        "D, at d = 22": (explicit, {D: (D, dense(22)) for D in sizes}),
+        "d, at D = 400": (explicit, {d: (400, dense(d)) for d in columns}),
+        "non-zeros of 1000, at D = 400": (explicit, {count: (400, sparse(1000, count)) for count in counts}),
     }
     rows = []
-    for name, case in cases.items():
+    for name, (make, case) in cases.items():
         runs: Runs = {}
-        for size, (budget, X) in case.items():
+        for size, (terms, X) in case.items():
             y = random.choice([-1, 1], n)
-            model = bogd(budget=budget, eta=0.1, gamma=0.5 / X.shape[1]).partial_fit(X, y)
-            while model.n_support_ < budget and model.t_ < 20 * n:
+            model = make(terms, 0.5 / X.shape[1]).partial_fit(X, y)
+            while model.n_support_ < getattr(model, "budget", 0) and model.t_ < 20 * n:
                 model.learn(X, y)
             runs[str(size)] = partial(model.learn, X, y)
         seconds, _ = race(bench.repeats, runs)
-        sizes, us = np.array(list(case)), np.array(list(seconds.values())) / n * 1e6
-        exponent = np.polyfit(np.log(sizes), np.log(us), 1)[0]
-        budget, X = case[sizes[-1]]
-        numbers = budget * (X.nnz if sp.issparse(X) else X.size) / n  # met by an example of the largest size
+        values, us = list(case), np.array(list(seconds.values())) / n * 1e6
+        exponent = np.polyfit(np.log(values), np.log(us), 1)[0]
+        terms, X = case[values[-1]]
+        numbers = terms * (X.nnz if sp.issparse(X) else X.size) / n  # met by an example of the largest size
         rows.append(
             {
                 "size": name,
-                "values": " ".join(map(str, sizes)),
+                "values": " ".join(map(str, values)),
                 "us/example": " ".join(f"{t:.3g}" for t in us),
                 "ns/number": us[-1] * 1e3 / numbers,
                 "last doubling": float(np.log2(us[-1] / us[-2])),
@@ -298,40 +250,54 @@ def others(bench: Bench) -> Result:
     """The nearest that scikit-learn and river can do on the same stream."""
     stream, size = streams.ijcnn1(), 400
     X, y = stream.head(bench.size(10_000))
-    setting = {"budget": size} | stream.setting
-    scores = bogd(**setting).learn(X, y)
+    makers: dict[str, Callable[[], Any]] = {
+        "BOGD": partial(bogd, budget=size, **stream.setting),
+        "FOGD": partial(features.fogd, components=size, gamma=stream.gamma),
+    }
 
-    def one_by_one(n: int) -> int:
-        model = bogd(**setting)
+    def together(make: Callable[[], Any], n: int) -> int:
+        return mistakes(make().learn(X[:n], y[:n]), y[:n])
+
+    def one_by_one(make: Callable[[], Any], n: int) -> int:
+        model = make()
         model.partial_fit(X[:1], y[:1], classes=[-1, 1])  # as good as a first example: f is 0 before it
-        wrong = mistakes(scores[:1], y[:1])
-        return wrong + neighbours.count_wrong(model, X[1:n], y[1:n].tolist())
+        return int(y[0] < 0) + neighbours.count_wrong(model, X[1:n], y[1:n].tolist())
 
-    entries: Iterable[neighbours.Entry] = (
-        ("onkel BOGD, learn", len(y), lambda n: mistakes(bogd(**setting).learn(X[:n], y[:n]), y[:n])),
-        ("onkel BOGD, predict_one and learn_one", len(y), one_by_one),
-        *neighbours.sklearn(X, y, stream.gamma, size),
-        *neighbours.river(X, y, stream.gamma, size),
-    )
-    rows: list[dict[str, Any]] = []
-    for name, most, run in entries:
+    entries: list[neighbours.Entry] = []
+    for name, make in makers.items():
+        entries.append((f"onkel {name}, learn", len(y), partial(together, make), None))
+        entries.append((f"onkel {name}, predict_one and learn_one", len(y), partial(one_by_one, make), None))
+    entries += [*neighbours.sklearn(X, y, stream.gamma, size), *neighbours.river(X, y, stream.gamma, size)]
+    rows, took = [], {}
+    for name, most, run, target in entries:
         n = min(most, len(y))
         seconds, wrong = race(3 if name.startswith("onkel") else 1, {name: partial(run, n)})
-        us = seconds[name] / n * 1e6
+        took[name] = us = seconds[name] / n * 1e6
+        # like is compared with like: chunks with `learn`, calls with one example with such calls
+        like = "learn" if "chunks" in name else "predict_one and learn_one"
+        times = us / took[f"onkel FOGD, {like}"] if target else None
         rows.append(
             {
                 "learner": name,
                 "examples": n,
                 "us/example": us,
-                "times onkel": us / rows[0]["us/example"] if rows else 1.0,
+                "times BOGD": us / took["onkel BOGD, learn"],
+                "times FOGD": us / took["onkel FOGD, learn"] if "onkel FOGD, learn" in took else None,
                 "mistakes %": 100 * wrong[name] / n,
-                "onkel's %": 100 * mistakes(scores[:n], y[:n]) / n,
+                "BOGD's %": 100 * mistakes(scores["BOGD"][:n], y[:n]) / n,
+                "like for like": times,
+                "target": target,
+                "met": times >= target if times and target else None,
             }
         )
     return Result(f"Predict, then learn, at sizes of {size} ({stream.name}, float64)", rows)
 
 
-BENCHMARKS = (budgeted, unbounded, single, linearity, memory, others)
+BENCHMARKS = (
+    *(budgeted, unbounded, single, linearity, memory),
+    *(features.fourier, features.nystrom, features.learned_widths, features.several_classes, features.million),
+    others,
+)
 
 
 # ---- the machine, and telling
@@ -361,16 +327,6 @@ def processor() -> str:
         return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
-
-
-def resident() -> int:
-    """Bytes of memory this process holds now (elsewhere than on Linux: ever held)."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def show(result: Result) -> Table:
@@ -416,6 +372,7 @@ def main() -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=170)
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     core = idlest_core()
     about = {
         "onkel": onkel.__version__,
@@ -426,9 +383,9 @@ def main() -> None:
     }
     console.print(", ".join(f"{name} {value}" for name, value in about.items()))
     with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options.quick, Path(folder))
+        bench = Bench(options.quick, Path(folder), cores)
         results = dict(run(bench, options.only or names, console))
-    verdicts = [row["met"] for result in results.values() for row in result.rows if row.get("met") is not None]
+    verdicts = [v for result in results.values() for row in result.rows for v in row.values() if isinstance(v, bool)]
     console.print(f"{sum(verdicts)} of {len(verdicts)} targets met")
     if options.json:
         numbers = {name: result.rows for name, result in results.items()}

@@ -4,15 +4,18 @@ from importlib.metadata import PackageNotFoundError, version
 
 from onkel import kernels, losses
 from onkel.algorithms import catalogue, estimators
+from onkel.algorithms.feature_maps import *  # noqa: F403
 from onkel.algorithms.gradients import *  # noqa: F403
 from onkel.algorithms.passive_aggressive import *  # noqa: F403
 from onkel.algorithms.perceptrons import *  # noqa: F403
 from onkel.estimator import load
 from onkel.native import use as engine
+from onkel.transformers import *  # noqa: F403
+from onkel.transformers import __all__ as _transformers
 
 try:
     __version__ = version("onkel")
 except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0"
 
-__all__ = ["catalogue", "engine", "kernels", "load", "losses", *estimators()]
+__all__ = ["catalogue", "engine", "kernels", "load", "losses", *estimators(), *_transformers]

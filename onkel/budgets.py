@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from onkel.maps import Nystrom
 from onkel.part import Part
 from onkel.random import Random
 from onkel.updates import Memory, Round
@@ -92,6 +93,42 @@ class Stop(Bounded):
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is not None and f.n < self.budget:
             f.append(round, coef)
+
+
+class Landmarks(Bounded):
+    """The first `budget` terms become the landmarks of a Nyström map, and steps are taken in its features (NOGD).
+
+    With z(x) = M k(x) the `rank` features of the landmarks (`Nystrom`), f becomes its projection on them, and a step
+    coef * z(x) of the weights is the step M' M k(x) * coef of the coefficients: f stays an expansion. This begins in the
+    first round that finds no room for its term (switch "lazy") or at the end of the round that fills it ("eager").
+    """
+
+    rank: int = 20
+    switch: str = "lazy"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._integer("rank", 1, self.budget)
+        self._one_of("switch", "lazy", "eager")
+
+    def start(self, seed: int) -> Memory:
+        return {"transform": np.zeros((0, 0))}
+
+    def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is not None and f.n < self.budget:
+            f.append(round, coef)
+            if f.n == self.budget and self.switch == "eager":
+                self._become_linear(f, memory)
+        elif coef is not None:
+            if len(memory["transform"]) == 0:
+                self._become_linear(f, memory)
+            M = memory["transform"]
+            f.change(f.coef + np.outer(M.T @ (M @ round.k), coef / f.scale))
+
+    def _become_linear(self, f: Expansion, memory: Memory) -> None:
+        K = np.array([f.row(f.basis.row(i)) for i in range(f.n)])
+        M = memory["transform"] = Nystrom(f.kernel, self.rank).transform(K, f.run.dtype)
+        f.change(K @ (M.T @ (M @ f.coef)))
 
 
 class Replace(Bounded):
@@ -349,7 +386,7 @@ class RemoveByEvaluation(Scored):
         """argmin_j of the mistakes of f - coef_j k(x_j, .) on the evaluation set."""
         mistakes = np.zeros(f.n)
         for i in range(f.n):
-            label = float(own_output(f.coef[i : i + 1])[0]) if f.outputs > 1 else float(np.sign(f.coef[i, 0]))
+            label = float(own_output(f.coef[i : i + 1])[0]) if f.run.outputs > 1 else float(np.sign(f.coef[i, 0]))
             mistakes += mistakes_without(f, f.row(f.basis.row(i)), label)
         seen = memory["recent"]
         stored = set(f.born)
@@ -364,7 +401,7 @@ class RemoveByEvaluation(Scored):
 def mistakes_without(f: Expansion, k: Array, y: float) -> Array:
     """For every term: does f without it err on the example with kernel row k and target y?"""
     without = f.coef.T @ k - f.coef * k[:, None]
-    if f.outputs == 1:
+    if f.run.outputs == 1:
         return np.asarray((without[:, 0] >= 0) != (y > 0))
     return np.asarray(np.argmax(without, axis=1) != int(y))
 

@@ -11,27 +11,30 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel import border, native
 from onkel.border import Columns
-from onkel.hypothesis import Expansion
+from onkel.hypothesis import Hypothesis
 from onkel.kernels import Kernel, as_kernel
 from onkel.learner import Learner
 from onkel.losses import Loss
+from onkel.maps import keys_of
 from onkel.part import Part, from_plain, to_plain
 from onkel.state import State, read, write
 from onkel.updates import Update
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Parts = tuple[Expansion, Loss, Update]
+Parts = tuple[Hypothesis, Loss, Update]
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -44,17 +47,20 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     kernel : an object of onkel.kernels, or its name
     average : False; True or "all": score with the average of the models before each round (see Learner)
     random_state : seed of the random choices (None: fresh each time)
+    n_jobs : threads that score many rows (None: one, -1: one for each core); learning is one after the other
     """
 
     kernel: Kernel | str = "gaussian"
     average: bool | str = False
     random_state: Any = 0
+    n_jobs: int | None = None
 
     registry: ClassVar[dict[str, type[Estimator]]] = {}
     aliases: ClassVar[tuple[str, ...]] = ()  # names in the papers
     paper: ClassVar[str] = ""  # reference; an estimator that names one is in the catalogue
     cost: ClassVar[str] = ""  # of one round
     words: ClassVar[dict[str, str]] = {}  # fields of parts that go by another name here: "Gradient.radius": "R"
+    online: ClassVar[bool] = True  # does it learn from a stream?
     river_kind: ClassVar[str] = ""  # the class of river.base it stands for
     _learned: ClassVar[tuple[str, ...]] = (
         *("_learner", "_recipe", "_run", "_columns", "_targets", "_declared"),
@@ -127,9 +133,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _make(self, outputs: int, run: Mapping[str, Any]) -> Any:
         """An engine for the recipe this run began with; refuses bad parameters in this algorithm's words."""
         recipe = self.__dict__.get("_recipe", self)
+        jobs = self.n_jobs
+        if jobs is not None and (not isinstance(jobs, (int, np.integer)) or isinstance(jobs, bool) or jobs == 0):
+            raise ValueError(f"{type(self).__name__}.n_jobs must be None or an integer other than 0, got {jobs!r}")
         try:
             hypothesis, loss, update = recipe.parts(as_kernel(recipe.kernel).resolve(run["columns"]))
-            return native.engine(Learner(hypothesis, loss, update, outputs=outputs, average=recipe.average, **run))
+            options = {"outputs": outputs, "average": recipe.average, "keys": self._keys(run["columns"])}
+            return native.engine(Learner(hypothesis, loss, update, **run, **options))
         except ValueError as error:
             raise ValueError(self._in_own_words(str(error))) from error
 
@@ -145,6 +155,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         known = dot and part.isidentifier() and word in self.get_params(deep=False)
         return f"{type(self).__name__}.{word} {told}" if known else f"{type(self).__name__}: {message}"
 
+    def _keys(self, columns: int, new: list[Any] | None = None) -> Array:
+        """A number for each feature: from its name, or its column where there are none."""
+        known = self._known_names()
+        names = [*(known.names if known else []), *(new or [])]
+        return keys_of(names) if names else np.arange(max(columns, getattr(self, "n_features_in_", 0)), dtype=np.uint64)
+
     def _begin(self, outputs: int, X: Any, new: list[Any] | None) -> None:
         """Begin on first sight of checked examples; `new` are the names that come with them (None: no names)."""
         if not self._started:
@@ -156,9 +172,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             self._recipe, self._run = self._fresh(), run
         if new is None or not self._is_news(new):
             return
+        self._learner.widen(self._keys(self._run["columns"], new))
         self._columns = self._known_names() or Columns()
         self._columns.add(new)
-        self._learner.widen(len(self._columns))
         self.n_features_in_ = len(self._columns)
         self.__dict__.pop("feature_names_in_", None)
 
@@ -170,6 +186,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Refuse rows whose k(x, x) overflows, before anything is learned."""
         if not self._started:
             self._check_params()
+        reach = self._learner.reach if self._started else math.inf
+        if reach < math.inf and not (np.abs(X.data if hasattr(X, "indptr") else X).max(initial=0) * X.shape[1] < reach):
+            self._learner.check(X)
         kernel = self.kernel_ if self._started else as_kernel(self.kernel).resolve(X.shape[1])
         if kernel.bounded:
             return
@@ -268,8 +287,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f'output must be "last" or "average", got {output!r}')
         if output == "average" and not self._learner.average:
             raise ValueError('output="average" needs a model made with average=True')
-        scores: Array = self._learner.scores(X, average=None if output is None else output == "average")
-        return scores
+        average = None if output is None else output == "average"
+        jobs, n = effective_n_jobs(self.n_jobs), X.shape[0]
+        if jobs == 1 or n < 1000 * jobs:
+            scores: Array = self._learner.scores(X, average)
+            return scores
+        cuts = np.linspace(0, n, jobs + 1).astype(int)
+        with ThreadPoolExecutor(jobs) as pool:
+            return np.concatenate(list(pool.map(lambda a, b: self._learner.scores(X[a:b], average), cuts, cuts[1:])))
 
     # -- what was learned
 
@@ -291,6 +316,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self._terms()[0]
 
     @property
+    def coef_(self) -> Array:
+        """Weights (outputs, features) of the explicit features of the function that `predict` uses."""
+        check_is_fitted(self)
+        state = self._learner.state()
+        if "weights.coef" not in state:
+            raise AttributeError(f"{type(self).__name__} has no explicit features: see dual_coef_")
+        if not self._learner.average:
+            return np.asarray((state["weights.coef"] * state["weights.scale"]).T)
+        total = state["weights.coef"] * state["weights.cumulative"] + state["weights.base"]
+        return np.asarray(total.T / max(int(state["t"]), 1))
+
+    @property
     def dual_coef_(self) -> Array:
         """Coefficients (outputs, terms) of the function that `predict` uses."""
         return self._terms()[1].T
@@ -310,6 +347,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _terms(self) -> tuple[Any, Array]:
         check_is_fitted(self)
         state, average = self._learner.state(), self._learner.average
+        if "basis.coef" not in state:
+            raise AttributeError(f"{type(self).__name__} has no terms: see coef_")
         coef = state["basis.coef"] * state["scale"]
         if average:
             coef = (state["basis.coef"] * state["cumulative"] + state["basis.base"]) / max(int(state["t"]), 1)
@@ -360,16 +399,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"seed must be an integer, got {run['seed']!r}")
         self._recipe = recipe
         self._run = {name: run[name] for name in ("columns", "dtype", "sparse", "seed")}
-        self._learner = self._make(run["outputs"], self._run)
         self.n_features_in_ = run["n_features"]
-        self._learner.widen(self.n_features_in_)
-        self._learner.restore(arrays)
-        if arrays["t"] < 0 or self._learner.n > getattr(recipe, "budget", math.inf):
-            raise ValueError("it has learned a negative number of rounds, or holds more terms than its budget")
         if "names" in run:
             self._columns = Columns([from_plain(name) for name in run["names"]])
         if "feature_names" in run:
             self.feature_names_in_ = np.array(run["feature_names"], dtype=object)
+        self._learner = self._make(run["outputs"], self._run)
+        self._learner.restore(arrays)
+        if arrays["t"] < 0 or self._learner.n > getattr(recipe, "budget", math.inf):
+            raise ValueError("it has learned a negative number of rounds, or holds more terms than its budget")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; `onkel.load` reads it and goes on exactly where it stopped."""

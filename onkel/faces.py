@@ -137,7 +137,6 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         if 0 < len(old) < len(new):
             state = relabel(self._learner.state(), old, new)
             self._learner = self._make(outputs, self._run)
-            self._learner.widen(self.n_features_in_)
             self._learner.restore(state)
         self._set_classes(new, closed)
 

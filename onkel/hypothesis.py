@@ -1,250 +1,114 @@
 """Hypotheses: the function being learned, what is stored of it and how it scores.
 
-`Basis` is a table: one row per term, with the stored example and named columns (coefficients, birth, ...)
-that move with it. `Expansion` is the function f(x) = scale * sum_i coef_i k(x_i, x) on such a table.
+`Expansion` is f(x) = sum_i coef_i k(x_i, x) on a table of stored examples, `Features` is f(x) = sum_i coef_i z_i(x)
+on an explicit map z, and `Dual` the sum of one and the other.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from onkel.budgets import Budget
-from onkel.kernels import Kernel, Pair, Totals
-from onkel.updates import Diverged, Round, beyond, sane
+from onkel.basis import Basis, Row, State
+from onkel.budgets import Budget, Unlimited, oldest_of_least
+from onkel.kernels import Kernel
+from onkel.maps import Drawn, Map
+from onkel.part import Part
+from onkel.random import Random
+from onkel.updates import Diverged, Memory, Round, beyond, sane
 
 Array = np.ndarray[Any, np.dtype[Any]]
-State = dict[str, Array]
-
-# A sparse stream with more columns than this is stored sparsely; below it a dense table costs less than bookkeeping.
-DENSE_COLUMNS = 1024
 
 
-@dataclass(slots=True)
-class Row:
-    """One example: all its values, or (with `index`, ascending) its non-zero ones."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a hypothesis is told when it begins."""
 
-    values: Array
-    index: Array | None = None
+    outputs: int
+    keys: Array  # one number for each feature, made from its name or place (see `maps`)
+    dtype: Any
+    sparse: bool
+    average: bool | str
+    seed: int
 
-    def dense(self, columns: int) -> Array:
-        """All values, zeros included."""
-        if self.index is None:
-            return self.values
-        full = np.zeros(columns)
-        full[self.index] = self.values
-        return full
-
-    def nonzero(self) -> Row:
-        """The non-zero values and where they are."""
-        kept = np.flatnonzero(self.values)
-        return Row(self.values[kept], kept if self.index is None else self.index[kept])
+    @property
+    def columns(self) -> int:
+        """Number of features."""
+        return len(self.keys)
 
 
-def values_at(x: Row, index: Array) -> Array:
-    """The values of a sparse row in those columns."""
-    if x.index is None or len(x.index) == 0:
-        return np.zeros(len(index))
-    at = np.minimum(np.searchsorted(x.index, index), len(x.index) - 1)
-    return np.where(x.index[at] == index, x.values[at], 0.0)
+class Hypothesis:
+    """f(x) = scale * sum_i coef_i k_i, with `row` giving the numbers k_i of an example.
 
-
-class Basis:
-    """A table of stored rows with named columns. `append` adds at the end; `remove(i)` moves the last row to i."""
-
-    def __init__(self, columns: int, dtype: Any, sparse: bool, named: dict[str, int]) -> None:
-        self.width, self.dtype = columns, np.dtype(dtype)
-        self.expects_sparse = sparse
-        self.sparse = sparse and columns > DENSE_COLUMNS
-        self.n = 0
-        self._rows: list[Row] = []  # sparse storage
-        self._dense = np.zeros((0 if self.sparse else 8, columns), dtype)  # dense storage, with room to grow
-        self._named = {name: np.zeros((8, width)) for name, width in named.items()}
-        self._csr: Any = None
-
-    def fresh(self, named: dict[str, int]) -> Basis:
-        """An empty table for rows like these."""
-        return Basis(self.width, self.dtype, self.expects_sparse, named)
-
-    def __getitem__(self, name: str) -> Array:
-        return self._named[name][: self.n]
-
-    def row(self, i: int) -> Row:
-        """The stored example of term i."""
-        return self._rows[i] if self.sparse else Row(self._dense[i].astype(np.float64))
-
-    def append(self, row: Row, **named: Any) -> None:
-        """Store an example (a copy of it) with its named values."""
-        if self.n == len(self._named["born"]):
-            grow = 2 * self.n
-            self._named = {k: np.resize(v, (grow, v.shape[1])) for k, v in self._named.items()}
-            if not self.sparse:
-                self._dense = np.resize(self._dense, (grow, self.width))
-        if self.sparse:
-            kept = row.nonzero()
-            self._rows.append(Row(kept.values.astype(self.dtype).astype(np.float64), np.array(kept.index)))
-        else:
-            self._dense[self.n] = row.dense(self.width)
-        for name, column in self._named.items():
-            column[self.n] = named.get(name, 0.0)
-        self.n += 1
-        self._csr = None
-
-    def remove(self, i: int) -> None:
-        """Forget term i; the last one takes its place."""
-        self.n -= 1
-        for column in self._named.values():
-            column[i] = column[self.n]
-        if self.sparse:
-            self._rows[i] = self._rows[self.n]
-            self._rows.pop()
-        else:
-            self._dense[i] = self._dense[self.n]
-        self._csr = None
-
-    def widen(self, columns: int) -> None:
-        """Make room for features that were not there before; stored rows have zeros in them."""
-        if columns <= self.width:
-            return
-        if not self.sparse:
-            wider = np.zeros((len(self._dense), columns), self.dtype)
-            wider[:, : self.width] = self._dense
-            self._dense = wider
-            if self.expects_sparse and columns > DENSE_COLUMNS:
-                self._rows = [self.row(i).nonzero() for i in range(self.n)]
-                self.sparse = True
-        self.width = columns
-        self._csr = None
-
-    def totals(self, x: Row) -> Totals:
-        """The function pair -> sum_j pair(x_j, z_j) for all stored rows z."""
-        if not self.sparse:
-            left, Z = x.dense(self.width), self._dense[: self.n].astype(np.float64)
-            return lambda pair: pair(left, Z).sum(axis=1)
-
-        x = x.nonzero()
-
-        def sums(pair: Pair) -> Array:
-            # the non-zeros of each z, and then those of x where z has none
-            Z = self._matrix()
-            row = np.repeat(np.arange(self.n), np.diff(Z.indptr))
-            theirs = np.bincount(row, pair(values_at(x, Z.indices), Z.data), self.n)
-            taken = row * self.width + Z.indices  # every place (i, j) where z_i has a value
-            free = np.isin(np.arange(self.n)[:, None] * self.width + np.asarray(x.index), taken, invert=True)
-            return np.asarray(theirs + np.where(free, pair(x.values, np.zeros(1)), 0.0).sum(axis=1))
-
-        return sums
-
-    def _matrix(self) -> Any:
-        if self._csr is None:
-            lengths = [len(row.values) for row in self._rows]
-            data = np.concatenate([row.values for row in self._rows]) if self.n else np.zeros(0)
-            index = np.concatenate([row.index for row in self._rows]) if self.n else np.zeros(0, int)
-            indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
-            self._csr = sp.csr_array((data, index, indptr), shape=(self.n, self.width))
-        return self._csr
-
-    def matrix(self) -> Any:
-        """The stored rows in slot order, as an array or a CSR matrix."""
-        return self._matrix().astype(self.dtype) if self.sparse else self._dense[: self.n].copy()
-
-    def state(self, prefix: str) -> State:
-        """Rows and columns as plain arrays."""
-        arrays = {f"{prefix}.{name}": self[name].copy() for name in self._named}
-        rows = self.matrix()
-        if self.sparse:
-            return arrays | {
-                f"{prefix}.data": rows.data,
-                f"{prefix}.indices": rows.indices.astype(np.int64),
-                f"{prefix}.indptr": rows.indptr.astype(np.int64),
-            }
-        return arrays | {f"{prefix}.x": rows}
-
-    def restore(self, state: State, prefix: str) -> None:
-        """The inverse of `state` on a fresh table."""
-        self.n = 0
-        self._rows = []
-        self.sparse = f"{prefix}.x" not in state
-        self._refuse_unsound(state, prefix)
-        for i in range(len(state[f"{prefix}.born"])):
-            if self.sparse:
-                part = slice(*state[f"{prefix}.indptr"][i : i + 2])
-                row = Row(state[f"{prefix}.data"][part].astype(np.float64), state[f"{prefix}.indices"][part])
-            else:
-                row = Row(state[f"{prefix}.x"][i].astype(np.float64))
-            self.append(row, **{name: state[f"{prefix}.{name}"][i] for name in self._named})
-
-    def _refuse_unsound(self, state: State, prefix: str) -> None:
-        n = len(state[f"{prefix}.born"])
-        shapes: dict[str, tuple[int, ...]] = {name: (n, column.shape[1]) for name, column in self._named.items()}
-        shapes |= {"indptr": (n + 1,)} if self.sparse else {"x": (n, self.width)}
-        for name, shape in shapes.items():
-            if state[f"{prefix}.{name}"].shape != shape:
-                raise ValueError(f"'{prefix}.{name}' has shape {state[f'{prefix}.{name}'].shape}, not {shape}")
-        if self.sparse:
-            parts = (state[f"{prefix}.data"], state[f"{prefix}.indices"], state[f"{prefix}.indptr"])
-            sp.csr_array(parts, shape=(n, self.width)).check_format(full_check=True)
-
-
-class Expansion:
-    """f(x) = scale * sum_i coef_i k(x_i, x), with terms entering by the rule of a budget.
-
-    The average of the models before each round is carried along without a pass over the terms. With
-    `cumulative` the sum of `scale` over rounds, the sum of term i's coefficient over rounds is
-    coef_i * cumulative + base_i; only a change of coef_i itself touches base_i.
+    The average of the models before each round is carried along without a pass over the coefficients. With
+    `cumulative` the sum of `scale` over rounds, the sum of coef_i over rounds is coef_i * cumulative + base_i;
+    only a change of coef_i itself touches base_i.
     """
 
-    def __init__(self, kernel: Kernel, budget: Budget) -> None:
-        self.kernel, self.budget = kernel, budget
+    run: Run
+    scale: float
+    cumulative: float
+    explicit = False  # is every k_i a feature with a weight of its own?
 
-    def start(self, outputs: int, columns: int, dtype: Any, sparse: bool, average: bool | str) -> None:
-        """Begin with no terms."""
-        self.outputs, self.average = outputs, average
-        named = {"coef": outputs, "born": 1, **dict.fromkeys(self.budget.columns, outputs)}
-        if average:
-            named["base"] = outputs
-        self.basis = Basis(columns, dtype, sparse, named)
-        self.dead = Basis(columns, dtype, sparse, {"coef": outputs, "born": 1})  # average="all": terms that once lived
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What it is composed of."""
+        raise NotImplementedError
+
+    @property
+    def exact(self) -> bool:
+        """Is the new function always shrink times the old one plus the step?"""
+        raise NotImplementedError
+
+    def start(self, run: Run) -> None:
+        """Begin as f = 0."""
+        self.run = run
         self.scale, self.cumulative = 1.0, 0.0
 
     # -- scoring
 
     @property
     def n(self) -> int:
-        """Number of terms."""
-        return self.basis.n
+        """Number of stored terms."""
+        raise NotImplementedError
 
     @property
     def coef(self) -> Array:
-        """Coefficients of the terms, without the common factor `scale`."""
-        return self.basis["coef"]
+        """Coefficients (one row for each k_i), without the common factor `scale`."""
+        raise NotImplementedError
 
     @property
-    def born(self) -> Array:
-        """The round in which each term entered."""
-        return self.basis["born"][:, 0]
+    def base(self) -> Array:
+        """With averages: see above."""
+        raise NotImplementedError
+
+    @property
+    def reach(self) -> float:
+        """How large |x_1| + |x_2| + ... may be."""
+        return math.inf
+
+    def check(self, x: Row) -> None:
+        """Refuse an example whose numbers would overflow."""
 
     def row(self, x: Row) -> Array:
-        """k(x_i, x) for all terms."""
-        return self.kernel.row(self.basis.totals(x)) if self.n else np.zeros(0)
+        """The numbers k_i of an example: kernel values, features or both."""
+        raise NotImplementedError
 
-    def diagonal(self, x: Row) -> float:
-        """k(x, x)."""
-        return float(self.kernel.row(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()))[0])
+    def length2(self, x: Row, k: Array) -> float:
+        """k(x, x), or |z(x)|^2."""
+        raise NotImplementedError
 
     def scores(self, k: Array) -> Array:
-        """f(x) from the row of kernel values."""
+        """f(x) from the row."""
         return self.scale * (self.coef.T @ k)
 
     def average_scores(self, x: Row, k: Array, t: int) -> Array:
         """The average of the models of rounds 1..t at x."""
-        total = self.cumulative * (self.coef.T @ k) + self.basis["base"].T @ k
-        if self.dead.n:
-            total += self.dead["coef"].T @ self.kernel.row(self.dead.totals(x))
-        return np.asarray(total / max(t, 1))
+        return np.asarray((self.cumulative * (self.coef.T @ k) + self.base.T @ k) / max(t, 1))
 
     # -- moving
 
@@ -252,29 +116,118 @@ class Expansion:
         """A round begins: the model as it is enters the average."""
         self.cumulative += self.scale
 
+    def foresee(self, factor: float) -> None:
+        """Refuse a factor that would take coefficients out of range."""
+        scale = self.scale * factor
+        if len(self.coef) and self._far(scale) and not sane(self.coef * scale):
+            raise Diverged(beyond("a coefficient becomes", np.abs(self.coef).max() * scale))
+
     def shrink(self, factor: float) -> None:
         """f <- factor * f, in constant time."""
-        if self.n == 0:
+        if len(self.coef) == 0:
             return
         self.foresee(factor)
         self.scale *= factor
         if self._far(self.scale):
-            if self.average:
-                self.basis["base"][:] += self.cumulative * self.coef
-            for name in ("coef", *self.budget.columns):
-                self.basis[name][:] *= self.scale
+            if self.run.average:
+                self.base[:] += self.cumulative * self.coef
+            self._fold(self.scale)
             self.scale, self.cumulative = 1.0, 0.0
+
+    def _fold(self, scale: float) -> None:
+        self.coef[:] *= scale
 
     @staticmethod
     def _far(scale: float) -> bool:
         """Far from 1 the average would lose digits: then the coefficients take the scale over."""
         return not 1e-3 < scale < 1e3
 
-    def foresee(self, factor: float) -> None:
-        """Refuse a factor that would take coefficients out of range."""
-        scale = self.scale * factor
-        if self.n and self._far(scale) and not sane(self.coef * scale):
-            raise Diverged(beyond("a coefficient becomes", np.abs(self.coef).max() * scale))
+    def move(self, round: Round, shrink: float, coef: Array | None) -> None:
+        """f <- shrink * f, then the step: `coef` times the example (None: no step), or a step for each feature."""
+        raise NotImplementedError
+
+    def widen(self, keys: Array) -> None:
+        """Make room for new features; `keys` are those of all."""
+        self.run = replace(self.run, keys=keys)
+
+    # -- state
+
+    def state(self) -> State:
+        """Everything that was learned, as plain arrays."""
+        raise NotImplementedError
+
+    def restore(self, state: State) -> None:
+        """The inverse of `state`, after `start`."""
+        raise NotImplementedError
+
+
+class Expansion(Hypothesis):
+    """f(x) = scale * sum_i coef_i k(x_i, x), with terms entering by the rule of a budget."""
+
+    def __init__(self, kernel: Kernel, budget: Budget) -> None:
+        self.kernel, self.budget = kernel, budget
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.kernel, self.budget
+
+    @property
+    def exact(self) -> bool:
+        return self.budget.exact
+
+    def start(self, run: Run) -> None:
+        super().start(run)
+        named = {"coef": run.outputs, "born": 1, **dict.fromkeys(self.budget.columns, run.outputs)}
+        if run.average:
+            named["base"] = run.outputs
+        self.basis = Basis(run.columns, run.dtype, run.sparse, named)
+        self.dead = self.basis.fresh({"coef": run.outputs, "born": 1})  # average="all": terms that once lived
+        self.memory = self.budget.start(run.seed)
+
+    @property
+    def n(self) -> int:
+        return self.basis.n
+
+    @property
+    def coef(self) -> Array:
+        return self.basis["coef"]
+
+    @property
+    def base(self) -> Array:
+        return self.basis["base"]
+
+    @property
+    def born(self) -> Array:
+        """The round in which each term entered."""
+        return self.basis["born"][:, 0]
+
+    def check(self, x: Row) -> None:
+        if not np.isfinite(kxx := self.diagonal(x)):
+            raise ValueError(f"k(x, x) is {kxx}; its values are too large for the kernel: scale the features")
+
+    def row(self, x: Row) -> Array:
+        return self.kernel.row(self.basis.totals(x)) if self.n else np.zeros(0)
+
+    def length2(self, x: Row, k: Array) -> float:
+        return self.diagonal(x)
+
+    def diagonal(self, x: Row) -> float:
+        """k(x, x)."""
+        return float(self.kernel.row(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()))[0])
+
+    def average_scores(self, x: Row, k: Array, t: int) -> Array:
+        average = super().average_scores(x, k, t)
+        if self.dead.n:
+            average += self.dead["coef"].T @ self.kernel.row(self.dead.totals(x)) / max(t, 1)
+        return average
+
+    def _fold(self, scale: float) -> None:
+        for name in ("coef", *self.budget.columns):
+            self.basis[name][:] *= scale
+
+    def move(self, round: Round, shrink: float, coef: Array | None) -> None:
+        self.shrink(shrink)
+        self.budget.insert(self, round, coef, self.memory)
 
     def append(self, round: Round, coef: Array, **named: Any) -> None:
         """Add the term coef * k(x, .)."""
@@ -285,38 +238,265 @@ class Expansion:
 
     def change(self, coef: Array) -> None:
         """Give the terms new coefficients (still without `scale`)."""
-        if self.average:
-            self.basis["base"][:] += self.cumulative * (self.coef - coef)
+        if self.run.average:
+            self.base[:] += self.cumulative * (self.coef - coef)
         self.coef[:] = coef
+
+    def past(self, i: int) -> Array:
+        """With averages: the sum of term i's coefficient over the rounds."""
+        return np.asarray(self.cumulative * self.coef[i] + self.base[i])
 
     def remove(self, i: int) -> None:
         """Drop term i; the last term takes its place."""
-        if self.average == "all":
-            total = self.cumulative * self.coef[i] + self.basis["base"][i]
-            self.dead.append(self.basis.row(i), coef=total, born=self.born[i])
+        if self.run.average == "all":
+            self.dead.append(self.basis.row(i), coef=self.past(i), born=self.born[i])
         self.basis.remove(i)
 
-    def widen(self, columns: int) -> None:
-        """Make room for new features."""
-        self.basis.widen(columns)
-        self.dead.widen(columns)
-
-    # -- state
+    def widen(self, keys: Array) -> None:
+        super().widen(keys)
+        for table in (self.basis, self.dead, *self.memory.values()):
+            if isinstance(table, Basis):
+                table.widen(len(keys))
 
     def state(self) -> State:
-        """Everything that was learned, as plain arrays."""
-        arrays = self.basis.state("basis") | {"scale": np.array(self.scale)}
-        if self.average:
+        arrays = self.basis.state("basis") | {"scale": np.array(self.scale)} | remembered("budget", self.memory)
+        if self.run.average:
             arrays["cumulative"] = np.array(self.cumulative)
-        if self.average == "all":
+        if self.run.average == "all":
             arrays |= self.dead.state("dead")
         return arrays
 
     def restore(self, state: State) -> None:
-        """The inverse of `state`, after `start`."""
         self.basis.restore(state, "basis")
         self.scale = float(state["scale"])
-        if self.average:
+        recall(state, "budget", self.memory, self.basis)
+        if self.run.average:
             self.cumulative = float(state["cumulative"])
-        if self.average == "all":
+        if self.run.average == "all":
             self.dead.restore(state, "dead")
+
+
+class Features(Hypothesis):
+    """f(x) = scale * sum_i coef_i z_i(x), linear in the features of a map."""
+
+    explicit = True
+
+    def __init__(self, map: Map) -> None:
+        self.map = map
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.map,)
+
+    @property
+    def exact(self) -> bool:
+        return True
+
+    def start(self, run: Run) -> None:
+        super().start(run)
+        self._use(self.map.draw(run.keys, run.seed))
+        self.memory = self.map.start(run.columns)
+        self._coef = np.zeros((self.map.size, run.outputs))
+        self._base = np.zeros_like(self._coef)
+
+    def _use(self, drawn: Drawn) -> None:
+        self.drawn = drawn
+        self._reach = self.map.reach(drawn, self.run.dtype)
+
+    @property
+    def reach(self) -> float:
+        return self._reach
+
+    @property
+    def n(self) -> int:
+        return 0
+
+    @property
+    def coef(self) -> Array:
+        return self._coef
+
+    @property
+    def base(self) -> Array:
+        return self._base
+
+    def check(self, x: Row) -> None:
+        if not np.abs(x.values).sum() < self.reach:
+            raise ValueError("its values are too large for random features: scale them")
+
+    def row(self, x: Row) -> Array:
+        return np.asarray(self.map.features(x.matrix(self.run.columns), self.drawn, self.memory)[0])
+
+    def length2(self, x: Row, k: Array) -> float:
+        return self.map.length2(k)
+
+    def move(self, round: Round, shrink: float, coef: Array | None) -> None:
+        if coef is not None:
+            weighted = round.weight * round.slope
+            self.map.adapt(round.x, round.k, self.scale * (self.coef @ weighted), self.drawn, self.memory)
+        self.shrink(shrink)
+        if coef is not None:
+            self.add(coef if coef.ndim == 2 else np.outer(round.k, coef))
+
+    def add(self, step: Array, past: Array | None = None) -> None:
+        """Move the coefficients by `step`; `past` is what else the average is to know of earlier rounds."""
+        inner = step / self.scale
+        self.coef[:] += inner
+        if self.run.average:
+            self.base[:] -= self.cumulative * inner
+            if past is not None:
+                self.base[:] += past
+
+    def widen(self, keys: Array) -> None:
+        self._use(self.map.redraw(self.run.columns, keys, self.run.seed))
+        super().widen(keys)
+        for name, value in self.map.start(len(keys)).items():
+            value[: len(self.memory[name])] = self.memory[name]
+            self.memory[name] = value
+
+    def state(self) -> State:
+        arrays = {"weights.coef": self.coef.copy(), "weights.scale": np.array(self.scale)}
+        if self.run.average:
+            arrays |= {"weights.base": self.base.copy(), "weights.cumulative": np.array(self.cumulative)}
+        return arrays | remembered("map", self.memory)
+
+    def restore(self, state: State) -> None:
+        for name in ("coef", "base") if self.run.average else ("coef",):
+            if state[f"weights.{name}"].shape != self.coef.shape:
+                raise ValueError(f"'weights.{name}' has shape {state[f'weights.{name}'].shape}, not {self.coef.shape}")
+            getattr(self, name)[:] = state[f"weights.{name}"]
+        self.scale = float(state["weights.scale"])
+        if self.run.average:
+            self.cumulative = float(state["weights.cumulative"])
+        recall(state, "map", self.memory)
+
+
+class Dual(Hypothesis):
+    """f = an expansion of at most `budget` terms + features (DualSGD).
+
+    A new term finds room by k-merging: the `merge` terms of least |coef| (older first among equals) become
+    features, coef_i k(x_i, .) -> coef_i <z(x_i), z(.)>. Without a budget the step goes to the features at once.
+    `insert_always` lets a term of coefficient 0 in where the loss has no slope, as the released program does.
+    """
+
+    def __init__(self, kernel: Kernel, map: Map, budget: int, merge: int = 20, insert_always: bool = False) -> None:
+        for name, value, least in (("budget", budget, 0), ("merge", merge, 1)):
+            if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value < 2**31:
+                raise ValueError(f"Dual.{name} must be an integer >= {least} (and below 2^31), got {value!r}")
+        self.expansion, self.features = Expansion(kernel, Unlimited()), Features(map)
+        self.budget, self.merge, self.insert_always = int(budget), int(merge), bool(insert_always)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.expansion.kernel, self.features.map
+
+    @property
+    def exact(self) -> bool:
+        return False
+
+    def start(self, run: Run) -> None:
+        super().start(run)
+        self.expansion.start(run)
+        self.features.start(run)
+
+    @property
+    def n(self) -> int:
+        return self.expansion.n
+
+    @property
+    def reach(self) -> float:
+        return self.features.reach
+
+    def check(self, x: Row) -> None:
+        self.expansion.check(x)
+        self.features.check(x)
+
+    def row(self, x: Row) -> Array:
+        return np.concatenate([self.expansion.row(x), self.features.row(x)])
+
+    def length2(self, x: Row, k: Array) -> float:
+        return self.expansion.diagonal(x)
+
+    def _split(self, k: Array) -> tuple[Array, Array]:
+        return k[: self.n], k[self.n :]
+
+    def scores(self, k: Array) -> Array:
+        own, z = self._split(k)
+        return self.expansion.scores(own) + self.features.scores(z)
+
+    def average_scores(self, x: Row, k: Array, t: int) -> Array:
+        own, z = self._split(k)
+        return self.expansion.average_scores(x, own, t) + self.features.average_scores(x, z, t)
+
+    def count(self) -> None:
+        self.expansion.count()
+        self.features.count()
+
+    def foresee(self, factor: float) -> None:
+        self.expansion.foresee(factor)
+        self.features.foresee(factor)
+
+    def move(self, round: Round, shrink: float, coef: Array | None) -> None:
+        self.expansion.shrink(shrink)
+        self.features.shrink(shrink)
+        if coef is None and self.insert_always:
+            coef = np.zeros(self.run.outputs)
+        if coef is None:
+            return
+        if self.budget == 0:
+            self.features.add(np.outer(self._split(round.k)[1], coef))
+            return
+        if self.n == self.budget:
+            for _ in range(min(self.merge, self.n)):
+                self._merge_smallest()
+        self.expansion.append(round, coef)
+
+    def _merge_smallest(self) -> None:
+        f = self.expansion
+        i = oldest_of_least(np.linalg.norm(f.coef, axis=1), f.born)
+        z = self.features.row(f.basis.row(i))
+        past = np.outer(z, f.past(i)) if self.run.average is True else None  # with "all" it stays a term
+        self.features.add(np.outer(z, f.scale * f.coef[i]), past)
+        f.remove(i)
+
+    def widen(self, keys: Array) -> None:
+        super().widen(keys)
+        self.features.widen(keys)
+        self.expansion.widen(keys)
+
+    def state(self) -> State:
+        return self.expansion.state() | self.features.state()
+
+    def restore(self, state: State) -> None:
+        self.expansion.restore(state)
+        self.features.restore(state)
+
+
+# -- what parts remember between rounds, as arrays
+
+
+def remembered(part: str, memory: Memory) -> State:
+    """A part's memory as named arrays."""
+    arrays: State = {}
+    for name, value in memory.items():
+        if isinstance(value, Basis):
+            arrays |= value.state(f"{part}.{name}")
+        elif isinstance(value, Random):
+            arrays[f"{part}.{name}"] = np.array(value.state, dtype=np.uint64)
+        elif value is not None:
+            arrays[f"{part}.{name}"] = np.array(value)
+    return arrays
+
+
+def recall(state: State, part: str, memory: Memory, table: Basis | None = None) -> None:
+    """The inverse of `remembered` on the memory a part starts with; `table` is one for rows like these."""
+    for name, value in memory.items():
+        key = f"{part}.{name}"
+        if isinstance(value, Random):
+            value.state = int(state[key])
+        elif isinstance(value, np.ndarray):
+            memory[name] = state[key].copy()
+        elif value is not None:
+            memory[name] = float(state[key])
+        elif table is not None and f"{key}.born" in state:
+            memory[name] = table.fresh({"born": 1, "y": 1})
+            memory[name].restore(state, key)

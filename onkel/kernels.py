@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from onkel.part import Part, is_number
 
@@ -56,6 +57,18 @@ class Kernel(Part):
     def bounded(self) -> bool:
         """Is k(x, x) at most a constant, whatever x?"""
         return True
+
+    def frequencies(self, u: Array) -> Array:
+        """Draws from the spectrum of this kernel at width 1, made of uniform numbers u.
+
+        With omega = frequency * these, cos(<omega, x - z>) is k(x, z) on average.
+        """
+        raise ValueError(f"{self!r} has no random features: use Gaussian, Laplacian or Cauchy")
+
+    @property
+    def frequency(self) -> float:
+        """By how much its spectrum is wider than that at width 1."""
+        raise ValueError(f"{self!r} has no random features: use Gaussian, Laplacian or Cauchy")
 
     def __call__(self, X: ArrayLike, Z: ArrayLike | None = None) -> Array:
         """The matrix of kernel values between the rows of X and of Z (default: X)."""
@@ -160,12 +173,26 @@ class Gaussian(_Decay):
     def pair(self, x: Array, z: Array) -> Array:
         return np.asarray(np.square(x - z))
 
+    def frequencies(self, u: Array) -> Array:
+        return np.asarray(ndtri(u))
+
+    @property
+    def frequency(self) -> float:
+        return float(np.sqrt(2 * self.width))
+
 
 class Laplacian(_Decay):
     """k(x, z) = exp(-gamma |x - z|_1)."""
 
     def pair(self, x: Array, z: Array) -> Array:
         return np.asarray(np.abs(x - z))
+
+    def frequencies(self, u: Array) -> Array:  # a Cauchy distribution for each feature
+        return np.asarray(np.tan(np.pi * (u - 0.5)))
+
+    @property
+    def frequency(self) -> float:
+        return self.width
 
 
 class Cauchy(_Width):
@@ -176,6 +203,13 @@ class Cauchy(_Width):
 
     def shape(self, total: Array) -> Array:
         return np.exp(-np.maximum(total, 0))
+
+    def frequencies(self, u: Array) -> Array:  # a Laplace distribution for each feature
+        return np.asarray(-np.sign(u - 0.5) * np.log1p(-2 * np.abs(u - 0.5)))
+
+    @property
+    def frequency(self) -> float:
+        return float(np.sqrt(self.width))
 
 
 class Constant(Kernel):

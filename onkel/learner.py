@@ -1,9 +1,10 @@
 """Learner: the loop, in array notation. This file is the definition; the C++ engine is its twin.
 
-k, s         = hypothesis.scores(x)              f(x) = sum_i coef_i k(x_i, x)
+k            = hypothesis.row(x)                 kernel values k(x_i, x), or features z_i(x)
+s            = hypothesis.scores(k)              f(x) = sum_i coef_i k_i
 value, slope = loss(y, s)
 shrink, coef = update.step(round)
-f            = shrink * f, then insert(round, coef)
+hypothesis.move(round, shrink, coef)             f = shrink * f, then the step
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from onkel.hypothesis import Basis, Expansion, Row, State
+from onkel.basis import Row, State
+from onkel.hypothesis import Hypothesis, Run, recall, remembered
 from onkel.losses import Loss
-from onkel.random import Random
-from onkel.updates import Diverged, Memory, Round, Update, beyond, sane
+from onkel.updates import Diverged, Round, Update, beyond, sane
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -36,7 +37,7 @@ class Learner:
 
     Parameters
     ----------
-    hypothesis : Expansion
+    hypothesis : Expansion, Features or Dual
     loss : Loss
     update : Update
     outputs : number of scores: 1 for two classes (targets -1, +1) and regression, else one per class (targets 0, 1, ..)
@@ -44,13 +45,14 @@ class Learner:
         that still live; "all": over every term that ever lived
     seed : of the random choices
     columns, dtype, sparse : the rows to come; see `Basis`
+    keys : a number for each column, from which random features are drawn (default: its place)
     """
 
     engine = "python"
 
     def __init__(
         self,
-        hypothesis: Expansion,
+        hypothesis: Hypothesis,
         loss: Loss,
         update: Update,
         *,
@@ -60,30 +62,38 @@ class Learner:
         columns: int = 0,
         dtype: Any = np.float64,
         sparse: bool = False,
+        keys: Array | None = None,
     ) -> None:
         if not isinstance(average, (bool, np.bool_)) and not (isinstance(average, str) and average == "all"):
             raise ValueError(f'Learner.average must be False, True or "all", got {average!r}')
         update.check(loss)
-        if update.exact_norm and not hypothesis.budget.exact:
-            raise ValueError(f"{update!r} needs a budget that only appends, got {hypothesis.budget!r}")
+        if update.exact_norm and not hypothesis.exact:
+            raise ValueError(f"{update!r} needs a budget that only appends, got {hypothesis.parts[-1]!r}")
+        if update.one_by_one and not hypothesis.explicit:
+            raise ValueError(f"{update!r} moves each weight by itself and needs explicit features, got {hypothesis.parts!r}")
         self.hypothesis, self.loss, self.update = hypothesis, loss, update
-        self.outputs, self.seed = outputs, seed
         self.average = average if average == "all" else bool(average)
-        self.columns, self.dtype, self.sparse = columns, np.dtype(dtype), sparse
+        keys = np.arange(columns, dtype=np.uint64) if keys is None else keys
+        self.run = Run(outputs, keys, np.dtype(dtype), sparse, self.average, seed)
+        self.outputs, self.dtype = outputs, self.run.dtype
         self.restart()
 
     def restart(self) -> None:
         """Forget everything."""
-        f = self.hypothesis
-        f.start(self.outputs, self.columns, self.dtype, self.sparse, self.average)
+        self.hypothesis.start(self.run)
         self.t = 0
-        self.memory: dict[str, Memory] = {"update": self.update.start(), "budget": f.budget.start(self.seed)}
+        self.memory = self.update.start()
+
+    @property
+    def columns(self) -> int:
+        """Number of features."""
+        return self.run.columns
 
     # -- learning
 
     def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """Learn from each row in turn; the scores before each update, by the last and by the averaged model."""
-        self._check_diagonal(X)
+        self.check(X)
         last, averaged = np.zeros((len(y), self.outputs)), np.zeros((len(y), self.outputs))
         with np.errstate(over="ignore", invalid="ignore"):
             for i, x in enumerate(rows(X)):
@@ -105,25 +115,24 @@ class Learner:
         return x.astype(self.dtype)[None]
 
     def _round(self, x: Row, y: float, weight: float, i: int) -> tuple[Array, Array]:
-        f, memory = self.hypothesis, self.memory
-        k, kxx = f.row(x), f.diagonal(x)
-        s = f.scores(k)
+        f = self.hypothesis
+        k = f.row(x)
+        s, kxx = f.scores(k), f.length2(x, k)
         if not sane(s):
             raise Diverged(f"row {i}: {beyond('the score is', s)}")
         if weight == 0:
             return s, self._average(x, k, s, self.t)
-        value, slope = self.loss.at(memory["update"].get("threshold"))(y, s)
+        value, slope = self.loss.at(self.memory.get("threshold"))(y, s)
         if kxx <= 0:
             slope[:] = 0  # no step
         round = Round(x, y, self.t + 1, k, kxx, s, value, slope, weight)
         try:
-            shrink, coef = self.update.step(round, memory["update"])
+            shrink, coef = self.update.step(round, self.memory)
             f.foresee(shrink)
             self.t += 1
             f.count()
             averaged = self._average(x, k, s, self.t)
-            f.shrink(shrink)
-            f.budget.insert(f, round, coef, memory["budget"])
+            f.move(round, shrink, coef)
         except Diverged as error:
             raise Diverged(f"row {i}: {error}") from None
         return s, averaged
@@ -131,13 +140,19 @@ class Learner:
     def _average(self, x: Row, k: Array, s: Array, t: int) -> Array:
         return self.hypothesis.average_scores(x, k, t) if self.average else s
 
-    def _check_diagonal(self, X: Any) -> None:
+    def check(self, X: Any) -> None:
+        """Refuse rows whose numbers would overflow, before anything is learned."""
         with np.errstate(over="ignore", invalid="ignore"):
             for i, x in enumerate(rows(X)):
-                if not np.isfinite(kxx := self.hypothesis.diagonal(x)):
-                    raise ValueError(
-                        f"row {i}: k(x, x) is {kxx}; its values are too large for the kernel: scale the features"
-                    )
+                try:
+                    self.hypothesis.check(x)
+                except ValueError as error:
+                    raise ValueError(f"row {i}: {error}") from None
+
+    @property
+    def reach(self) -> float:
+        """How large |x_1| + |x_2| + ... of an example may be."""
+        return self.hypothesis.reach
 
     # -- predicting
 
@@ -157,19 +172,16 @@ class Learner:
 
     # -- what is inside
 
-    def widen(self, columns: int) -> None:
-        """Make room for features that were not there before."""
-        self.columns = max(columns, self.columns)
-        self.hypothesis.widen(columns)
-        for value in self.memory["budget"].values():
-            if isinstance(value, Basis):
-                value.widen(columns)
+    def widen(self, keys: Array) -> None:
+        """Make room for features that were not there before; `keys` are those of all."""
+        self.hypothesis.widen(keys)
+        self.run = self.hypothesis.run
 
     @property
     def threshold(self) -> float:
         """The margin or tube of the next round."""
         own = getattr(self.loss, self.loss.threshold) if self.loss.threshold else 0.0
-        return float(self.memory["update"].get("threshold", own))
+        return float(self.memory.get("threshold", own))
 
     @property
     def n(self) -> int:
@@ -178,31 +190,11 @@ class Learner:
 
     def state(self) -> State:
         """Everything that was learned, as a flat dictionary of arrays."""
-        arrays = self.hypothesis.state() | {"t": np.array(self.t)}
-        for part, memory in self.memory.items():
-            for name, value in memory.items():
-                if isinstance(value, Basis):
-                    arrays |= value.state(f"{part}.{name}")
-                elif isinstance(value, Random):
-                    arrays[f"{part}.{name}"] = np.array(value.state, dtype=np.uint64)
-                elif value is not None:
-                    arrays[f"{part}.{name}"] = np.array(value)
-        return arrays
+        return self.hypothesis.state() | {"t": np.array(self.t)} | remembered("update", self.memory)
 
     def restore(self, state: State) -> None:
         """The inverse of `state` on a learner of the same composition."""
         self.restart()
         self.hypothesis.restore(state)
         self.t = int(state["t"])
-        for part, memory in self.memory.items():
-            for name, value in memory.items():
-                key = f"{part}.{name}"
-                if isinstance(value, Random):
-                    value.state = int(state[key])
-                elif isinstance(value, np.ndarray):
-                    memory[name] = state[key].copy()
-                elif value is not None:
-                    memory[name] = float(state[key])
-                elif f"{key}.born" in state:
-                    memory[name] = self.hypothesis.basis.fresh({"born": 1, "y": 1})
-                    memory[name].restore(state, key)
+        recall(state, "update", self.memory)

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.learner import Learner
+from onkel.maps import Drawn, Map, Reparameterized
 from onkel.part import Part
 
 try:
@@ -62,7 +64,7 @@ def use(engine: str) -> Iterator[None]:
 
 def engine(learner: Learner) -> Learner | NativeLearner:
     """The fastest engine for a learner that has not begun."""
-    parts = (learner.hypothesis.kernel, learner.hypothesis.budget, learner.loss, learner.update)
+    parts = (*learner.hypothesis.parts, learner.loss, learner.update)
     missing = [type(part).__name__ for part in parts if not has_twin(part)]
     if _choice == "native" and (missing or not available()):
         raise ValueError(f"no native engine: {'it is not built' if not available() else f'{missing} have no C++ twin'}")
@@ -93,6 +95,33 @@ def twin(part: Part) -> Any:
     return getattr(_core, type(part).__name__)(**{k: convert(v) for k, v in part.get_params(deep=False).items()})
 
 
+def _map(f: Hypothesis) -> Map | None:
+    """The map it uses, if any."""
+    return f.map if isinstance(f, Features) else f.features.map if isinstance(f, Dual) else None
+
+
+def _drawn(map: Map, drawn: Drawn, dtype: Any, columns: int) -> Any:
+    """The C++ map with the numbers drawn for it."""
+    fields: dict[str, Any] = {name: np.ascontiguousarray(array, np.float64) for name, array in drawn.items()}
+    fields["reach"] = map.reach(drawn, dtype)
+    if isinstance(map, Reparameterized):
+        fields |= {"start": float(map.start(1)["log_widths"][0]), "eta": float(map.eta), "clip": float(map.clip)}
+    elif "directions" not in drawn:
+        fields |= {"components": map.components, "columns": columns}
+    return getattr(_core, type(map).__name__)(**fields)
+
+
+def _hypothesis(f: Hypothesis) -> Any:
+    """The C++ hypothesis with the same parts."""
+    if isinstance(f, Expansion):
+        return _core.Expansion(twin(f.kernel), twin(f.budget))
+    if isinstance(f, Features):
+        return _core.Features(_drawn(f.map, f.drawn, f.run.dtype, f.run.columns))
+    assert isinstance(f, Dual)
+    map = _drawn(f.features.map, f.features.drawn, f.run.dtype, f.run.columns)
+    return _core.Dual(twin(f.expansion.kernel), map, f.budget, f.merge, f.insert_always)
+
+
 class NativeLearner:
     """A learner in C++, with the verbs of `Learner`."""
 
@@ -100,18 +129,18 @@ class NativeLearner:
 
     def __init__(self, learner: Learner) -> None:
         self.average, self.outputs, self.dtype = learner.average, learner.outputs, learner.dtype
-        f = learner.hypothesis
+        self.reach, self._seed, self._columns = learner.reach, learner.run.seed, learner.columns
+        self._map = _map(learner.hypothesis)
         make = _core.Learner32 if learner.dtype == np.float32 else _core.Learner64
         self._core = make(
-            twin(f.kernel),
-            twin(f.budget),
+            _hypothesis(learner.hypothesis),
             twin(learner.loss),
             twin(learner.update),
             outputs=learner.outputs,
             average={False: 0, True: 1, "all": 2}[learner.average],
-            seed=learner.seed & (1 << 64) - 1,
+            seed=learner.run.seed & (1 << 64) - 1,
             columns=learner.columns,
-            sparse=learner.sparse,
+            sparse=learner.run.sparse,
         )
         self.learn_one = self._core.learn_one
         self.score_one = self._core.score_one
@@ -129,9 +158,15 @@ class NativeLearner:
         self._core.scores(*_fields(X), bool(self.average) if average is None else average, out)
         return out
 
-    def widen(self, columns: int) -> None:
-        """Make room for features that were not there before."""
-        self._core.widen(columns)
+    def widen(self, keys: Array) -> None:
+        """Make room for features that were not there before; `keys` are those of all."""
+        if self._map is None:
+            self._core.widen(len(keys), None)
+        else:
+            drawn = self._map.redraw(self._columns, keys, self._seed)
+            self._core.widen(len(keys), _drawn(self._map, drawn, self.dtype, len(keys)))
+            self.reach = self._map.reach(drawn, self.dtype)
+        self._columns = len(keys)
 
     @property
     def n(self) -> int:

@@ -6,6 +6,12 @@ removal of terms) has a substream of its own, so that a draw for one never shift
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
 _MASK = (1 << 64) - 1
 
 
@@ -38,3 +44,19 @@ class Random:
     def below(self, n: int) -> int:
         """An integer in 0..n-1, uniform up to 2^-53 n."""
         return int(self.uniform() * n)
+
+
+def uniforms(seed: int, purpose: str, keys: Array, count: int) -> Array:
+    """Numbers in (0, 1), `count` for each key: a function of seed, purpose, key and place alone."""
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    start = np.array([mix((seed & _MASK) ^ hash_text(purpose))], dtype=np.uint64)
+    stream = _mix(start ^ _mix(np.asarray(keys, dtype=np.uint64) + golden))
+    places = np.arange(1, count + 1, dtype=np.uint64) * golden
+    return ((_mix(stream[:, None] + places) >> np.uint64(12)) + 0.5) * 2.0**-52
+
+
+def _mix(z: Array) -> Array:
+    """`mix`, for arrays."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import threading
 from pathlib import Path
@@ -82,13 +83,17 @@ def relabel(state: State, old: Array, new: Array) -> State:
     """
     at = np.searchsorted(new, old)
     state = dict(state)
-    for name in ("basis.coef", "basis.base", "basis.score", "dead.coef"):
+    for name in ("basis.coef", "basis.base", "basis.score", "dead.coef", "weights.coef", "weights.base"):
         if name in state:
             state[name] = _outputs(state[name], at, len(new))
     if len(new) > 2 >= len(old):
         for name in ("update.norm2", "budget.norm2"):
             if name in state:
                 state[name] = state[name] / (4 if len(old) == 1 else 2)  # |(-f/2, 0, ..)|^2, |(-f/2, f/2)|^2
+        if "update.farthest" in state:
+            state["update.farthest"] = state["update.farthest"] / (2 if len(old) == 1 else math.sqrt(2))
+    if state.get("update.squares", np.zeros(0)).ndim == 2 and len(state["update.squares"]):
+        state["update.squares"] = np.abs(_outputs(state["update.squares"], at, len(new), half=1.0))
     if "budget.recent.y" in state:
         y = state["budget.recent.y"]
         label = at[(y > 0).astype(int) if len(old) <= 2 else y.astype(int)]
@@ -96,14 +101,14 @@ def relabel(state: State, old: Array, new: Array) -> State:
     return state
 
 
-def _outputs(values: Array, at: Array, classes: int) -> Array:
-    """Columns of scores for `classes` classes, the old ones standing at `at`."""
+def _outputs(values: Array, at: Array, classes: int, half: float = 0.5) -> Array:
+    """Columns of scores for `classes` classes, the old ones standing at `at`; of a binary score each has half."""
     if classes == 2:  # one class becomes two: it was -1, and is +1 if it now comes second
         return values if at[0] == 0 else -values
     wider = np.zeros((len(values), classes))
     if values.shape[1] == 1:
-        wider[:, at[:1]] = -values / 2
-        wider[:, at[1:]] = values / 2
+        wider[:, at[:1]] = -half * values
+        wider[:, at[1:]] = half * values
     else:
         wider[:, at] = values
     return wider

@@ -1,7 +1,8 @@
 """Updates: how much to forget, and how far to move along the slope of the loss.
 
 `step(round, memory)` returns (shrink, coef): the hypothesis becomes shrink * f, and a term with
-coefficients `coef` (one per output; None: no term) is offered to the budget. It is called every round.
+coefficients `coef` (one per output; None: no term) is offered to the budget, or moves the weights of explicit features
+by coef * z(x). It is called every round. A rule that moves each weight by itself returns all the moves (features, outputs).
 
 `start()` gives the memory an update keeps between rounds. An entry named `threshold` is the margin or
 tube that the loss of the next round is taken at (`Loss.at`): adaptive thresholds need nothing else.
@@ -31,8 +32,8 @@ class Round:
     x: Any  # the row
     y: float  # target: -1 or +1, class index, or real
     t: int  # number of the round, from 1
-    k: Array  # k(x_i, x) for the stored terms
-    kxx: float  # k(x, x)
+    k: Array  # k(x_i, x) for the stored terms, or the features z(x)
+    kxx: float  # k(x, x), or |z(x)|^2
     s: Array  # scores before the update, one per output
     loss: float  # l(y, s)
     slope: Array  # dl/ds
@@ -45,6 +46,11 @@ class Update(Part):
     @property
     def exact_norm(self) -> bool:
         """Does the step track |f|, which only an append-only budget leaves right?"""
+        return False
+
+    @property
+    def one_by_one(self) -> bool:
+        """Does every weight move by a step of its own, which needs explicit features?"""
         return False
 
     def start(self) -> Memory:
@@ -130,6 +136,64 @@ class Gradient(Update):
     def step(self, round: Round, memory: Memory) -> Step:
         eta = self.rate(round.t)
         return project(1 - eta * self.lam, along(round.slope, eta * round.weight), round, memory, self.radius)
+
+
+class AdaGrad(Update):
+    """w_j <- w_j - eta g_j / sqrt(sum of g_j^2 so far), g = slope * z(x): frequent features move less (Duchi et al. 2011)."""
+
+    eta: float = 0.1
+
+    def __post_init__(self) -> None:
+        self._positive("eta")
+        self._finite("eta")
+
+    @property
+    def one_by_one(self) -> bool:
+        return True
+
+    def start(self) -> Memory:
+        return {"squares": np.zeros((0, 0))}
+
+    def step(self, round: Round, memory: Memory) -> Step:
+        direction = along(round.slope, round.weight)
+        if direction is None:
+            return 1.0, None
+        against = np.outer(round.k, direction)
+        if len(memory["squares"]) == 0:
+            memory["squares"] = np.zeros_like(against)
+        memory["squares"] += np.square(against)
+        return 1.0, self.eta * against / np.sqrt(np.maximum(memory["squares"], np.finfo(float).tiny))
+
+
+class DistanceOverGradient(Update):
+    """A gradient step that needs no eta: how far f has been from 0, over the root of the squared slopes so far.
+
+    f <- f - eta_t * slope * k(x, .),  eta_t = max(max_s |f_s| / sqrt(V_t), 1 / sqrt(n_t)), with V the sum of
+    |slope|^2 k(x, x) and n of k(x, x)^2 over the rounds with a slope (DoG: Ivgi, Hinder, Carmon 2023; the floor
+    1 / sqrt(n) gets it going: the first step repairs the first example). Scaling all targets of a squared loss
+    scales f; scaling all sample weights changes nothing.
+    """
+
+    @property
+    def exact_norm(self) -> bool:
+        return True
+
+    def start(self) -> Memory:
+        return {"norm2": 0.0, "farthest": 0.0, "squares": 0.0, "rounds": 0.0}
+
+    def step(self, round: Round, memory: Memory) -> Step:
+        slope2 = round.weight**2 * float(round.slope @ round.slope)
+        if slope2 == 0 or round.kxx <= 0:
+            return 1.0, None
+        farthest = max(memory["farthest"], math.sqrt(max(memory["norm2"], 0.0)))
+        squares = memory["squares"] + slope2 * round.kxx
+        rounds = memory["rounds"] + (round.weight * round.kxx) ** 2
+        eta = max(farthest / math.sqrt(squares), 1 / math.sqrt(rounds))
+        coef = along(round.slope, eta * round.weight)
+        memory |= {"farthest": farthest, "squares": squares, "rounds": rounds}
+        if coef is not None:
+            memory["norm2"] += 2 * float(coef @ round.s) + float(coef @ coef) * round.kxx
+        return 1.0, coef
 
 
 class Pegasos(Update):

@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "budgets.hpp"
+#include "features.hpp"
 #include "learner.hpp"
 
 namespace nb = nanobind;
@@ -76,19 +78,74 @@ bool from_array(nb::handle object, Field& field) {
     return true;
 }
 
+// A hypothesis of type H<float> or H<double>, made from the same parts.
+class Composition {
+public:
+    template <template <class> class H, class... Parts>
+    static Composition of(Parts... parts) {
+        Composition made;
+        made.single_ = [=](const Run& run) { return std::make_unique<H<float>>(parts..., run); };
+        made.double_ = [=](const Run& run) { return std::make_unique<H<double>>(parts..., run); };
+        return made;
+    }
+
+    template <class T>
+    std::unique_ptr<Hypothesis<T>> make(const Run& run) const {
+        if constexpr (sizeof(T) == sizeof(float)) {
+            return single_(run);
+        } else {
+            return double_(run);
+        }
+    }
+
+private:
+    std::function<std::unique_ptr<Hypothesis<float>>(const Run&)> single_;
+    std::function<std::unique_ptr<Hypothesis<double>>(const Run&)> double_;
+};
+
+// All but the last axis become rows.
+TablePointer table(const Input<double>& array) {
+    if (array.ndim() == 0 || array.size() == 0) throw std::invalid_argument("an array with numbers is needed");
+    const std::size_t columns = array.shape(array.ndim() - 1);
+    return std::make_shared<Table>(
+        Table{{array.data(), array.data() + array.size()}, array.size() / columns, columns});
+}
+
+std::shared_ptr<Map> directions(const Input<double>& drawn, double reach) {
+    return Map::of<Directions>(table(drawn), reach);
+}
+
+std::shared_ptr<Map> structured(const Input<double>& orders, const Input<double>& diagonals, const Input<double>& scale,
+                                std::size_t components, std::size_t columns, double reach) {
+    const TablePointer order = table(orders), diagonal = table(diagonals), last = table(scale);
+    bool sound = order->values.size() == diagonal->values.size() && diagonal->columns == last->columns &&
+                 diagonal->rows % last->rows == 0 && components <= last->values.size() && columns <= last->columns &&
+                 (last->columns & (last->columns - 1)) == 0;
+    for (const double at : order->values) sound &= at >= 0 && at < static_cast<double>(last->columns);
+    if (!sound) throw std::invalid_argument("the parts of the structured map do not fit together");
+    return Map::of<Structured>(order, diagonal, last, components, columns, reach);
+}
+
 template <class T>
 void bind_learner(nb::module_& m, const char* name) {
     using L = Learner<T>;
     nb::class_<L>(m, name)
         .def(
             "__init__",
-            [](L* self, KernelPointer kernel, std::shared_ptr<Budget> budget, std::shared_ptr<Loss> loss,
-               std::shared_ptr<Update> update, std::size_t outputs, int average, std::uint64_t seed,
-               std::size_t columns, bool sparse) {
-                new (self) L(std::move(kernel), std::move(budget), std::move(loss), std::move(update), outputs,
-                             static_cast<Average>(average), seed, columns, sparse);
+            [](L* self, const Composition& hypothesis, std::shared_ptr<Loss> loss, std::shared_ptr<Update> update,
+               std::size_t outputs, int average, std::uint64_t seed, std::size_t columns, bool sparse) {
+                const Run run{outputs, static_cast<Average>(average), seed, columns, sparse};
+                new (self) L(hypothesis.make<T>(run), std::move(loss), std::move(update));
             },
-            "kernel"_a, "budget"_a, "loss"_a, "update"_a, "outputs"_a, "average"_a, "seed"_a, "columns"_a, "sparse"_a)
+            "hypothesis"_a, "loss"_a, "update"_a, "outputs"_a, "average"_a, "seed"_a, "columns"_a, "sparse"_a)
+        .def(
+            "check",
+            [](const L& self, const Input<T>& values, const Indices& indices, const Starts& starts) {
+                const Rows<T> X = rows<T>(values, indices, starts);
+                nb::gil_scoped_release release;
+                self.check(X);
+            },
+            "values"_a, "indices"_a.none(), "starts"_a.none())
         .def(
             "learn",
             [](L& self, const Input<T>& values, const Indices& indices, const Starts& starts, const Targets& y,
@@ -136,7 +193,7 @@ void bind_learner(nb::module_& m, const char* name) {
                 return s;
             },
             "x"_a)
-        .def("widen", &L::widen, "columns"_a)
+        .def("widen", &L::widen, "columns"_a, "map"_a.none())
         .def_prop_ro("n", &L::n)
         .def_prop_ro("t", &L::t)
         .def_prop_ro("threshold", &L::threshold)
@@ -213,6 +270,8 @@ NB_MODULE(_core, m) {
     nb::class_<Perceptron, Update>(m, "Perceptron").def(nb::init<double>(), "eta"_a);
     nb::class_<Gradient, Update>(m, "Gradient")
         .def(nb::init<double, double, const std::string&, double>(), "eta"_a, "lam"_a, "schedule"_a, "radius"_a);
+    nb::class_<AdaGrad, Update>(m, "AdaGrad").def(nb::init<double>(), "eta"_a);
+    nb::class_<DistanceOverGradient, Update>(m, "DistanceOverGradient").def(nb::init<>());
     nb::class_<Pegasos, Update>(m, "Pegasos").def(nb::init<double, bool>(), "lam"_a, "project"_a);
     nb::class_<PassiveAggressive, Update>(m, "PassiveAggressive")
         .def(nb::init<const std::string&, double>(), "variant"_a, "C"_a);
@@ -226,6 +285,8 @@ NB_MODULE(_core, m) {
     nb::class_<Unlimited, Budget>(m, "Unlimited").def(nb::init<>());
     nb::class_<Truncate, Budget>(m, "Truncate").def(nb::init<double>(), "rounds"_a);
     nb::class_<Stop, Budget>(m, "Stop").def(nb::init<std::size_t>(), "budget"_a);
+    nb::class_<Landmarks, Budget>(m, "Landmarks")
+        .def(nb::init<std::size_t, std::size_t, const std::string&>(), "budget"_a, "rank"_a, "switch"_a);
     nb::class_<RemoveRandom, Budget>(m, "RemoveRandom")
         .def(nb::init<std::size_t, bool, Cap>(), "budget"_a, "unbiased"_a, "cap"_a.none());
     nb::class_<RemoveOldest, Budget>(m, "RemoveOldest")
@@ -240,6 +301,32 @@ NB_MODULE(_core, m) {
     nb::class_<Forget, Budget>(m, "Forget")
         .def(nb::init<std::size_t, const std::string&, bool, bool>(), "budget"_a, "variant"_a, "absolute"_a,
              "legacy_root"_a);
+
+    nb::class_<Map>(m, "Map");
+    m.def("Fourier", &directions, "directions"_a, "reach"_a);
+    m.def("Orthogonal", &directions, "directions"_a, "reach"_a);
+    for (const char* name : {"Orthogonal", "Fastfood"}) {
+        m.def(name, &structured, "orders"_a, "diagonals"_a, "scale"_a, "components"_a, "columns"_a, "reach"_a);
+    }
+    m.def(
+        "Reparameterized",
+        [](const Input<double>& drawn, double start, double eta, double clip, double reach) {
+            return Map::of<Reparameterized>(table(drawn), start, eta, clip, reach);
+        },
+        "directions"_a, "start"_a, "eta"_a, "clip"_a, "reach"_a);
+
+    nb::class_<Composition>(m, "Hypothesis");
+    m.def(
+        "Expansion",
+        [](KernelPointer kernel, std::shared_ptr<Budget> budget) { return Composition::of<Expansion>(kernel, budget); },
+        "kernel"_a, "budget"_a);
+    m.def("Features", [](std::shared_ptr<Map> map) { return Composition::of<Features>(map); }, "map"_a);
+    m.def(
+        "Dual",
+        [](KernelPointer kernel, std::shared_ptr<Map> map, std::size_t budget, std::size_t merge, bool insert_always) {
+            return Composition::of<Dual>(kernel, map, budget, merge, insert_always);
+        },
+        "kernel"_a, "map"_a, "budget"_a, "merge"_a, "insert_always"_a);
 
     bind_learner<float>(m, "Learner32");
     bind_learner<double>(m, "Learner64");

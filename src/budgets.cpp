@@ -5,6 +5,8 @@
 #include <limits>
 #include <unordered_set>
 
+#include "linalg.hpp"
+
 namespace onkel {
 
 namespace {
@@ -379,12 +381,78 @@ void Forget::load(const Store& store, std::size_t, bool, bool) {
     }
 }
 
+template <class T>
+std::size_t smallest(const Expansion<T>& f) {
+    std::vector<double> size(f.n());
+    for (std::size_t i = 0; i < f.n(); ++i) size[i] = std::sqrt(squared_norm(f, i));
+    return oldest_of_least(size, f.born);
+}
+
+template <class T>
+void Landmarks::enter(Expansion<T>& f, const Offer<T>& offer) {
+    if (!offer.coef) return;
+    if (f.n() < budget_) {
+        append(f, offer);
+        if (eager_ && f.n() == budget_) become_linear(f);
+        return;
+    }
+    if (transform_.empty()) become_linear(f);
+    step_.assign(budget_, 0);
+    for (std::size_t at = 0; at < transform_.size(); at += budget_) {
+        const double z = simd<T>().dot(transform_.data() + at, offer.k, budget_);
+        simd<double>().axpy(step_.data(), z, transform_.data() + at, budget_);
+    }
+    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, offer.coef[o] / f.scale, step_.data());
+}
+
+template <class T>
+void Landmarks::become_linear(Expansion<T>& f) {
+    const std::size_t n = budget_;
+    const std::vector<double> K = f.kernel_matrix();
+    std::vector<double> values, vectors;
+    eigen(K, n, values, vectors);
+    std::vector<std::size_t> order(n);
+    for (std::size_t i = 0; i < n; ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+    const double least = (sizeof(T) == sizeof(float) ? 1e-5 : 1e-10) * std::max(values[order[0]], 0.0);
+    transform_.clear();
+    std::vector<std::vector<double>> projected(f.outputs, std::vector<double>(n, 0.0));
+    for (std::size_t r = 0; r < rank_ && values[order[r]] > least; ++r) {
+        const double* v = vectors.data() + order[r] * n;
+        for (std::size_t i = 0; i < n; ++i) transform_.push_back(v[i] / std::sqrt(values[order[r]]));
+        for (std::size_t o = 0; o < f.outputs; ++o) {
+            const double along = simd<double>().dot(v, f.coef.values[o].data(), n);
+            simd<double>().axpy(projected[o].data(), along, v, n);
+        }
+    }
+    for (std::size_t o = 0; o < f.outputs; ++o) {
+        for (std::size_t i = 0; i < n; ++i) f.change(i, o, projected[o][i]);
+    }
+}
+
+void Landmarks::save(Store& store) const {
+    const std::size_t rows = transform_.size() / budget_;
+    store.put("budget.transform", transform_, {rows, rows ? budget_ : 0});
+}
+
+void Landmarks::load(const Store& store, std::size_t, bool, bool) {
+    transform_ = store.get<double>("budget.transform", 2);
+    const std::vector<std::size_t>& shape = store.shape("budget.transform");
+    if (!transform_.empty() && (shape[1] != budget_ || shape[0] > rank_)) {
+        Store::refuse("budget.transform", "has the wrong shape");
+    }
+}
+
 template void Unlimited::enter(Expansion<float>&, const Offer<float>&);
 template void Unlimited::enter(Expansion<double>&, const Offer<double>&);
 template void Truncate::enter(Expansion<float>&, const Offer<float>&);
 template void Truncate::enter(Expansion<double>&, const Offer<double>&);
 template void Stop::enter(Expansion<float>&, const Offer<float>&);
 template void Stop::enter(Expansion<double>&, const Offer<double>&);
+template void Landmarks::enter(Expansion<float>&, const Offer<float>&);
+template void Landmarks::enter(Expansion<double>&, const Offer<double>&);
+template std::size_t smallest(const Expansion<float>&);
+template std::size_t smallest(const Expansion<double>&);
 template void RemoveRandom::enter(Expansion<float>&, const Offer<float>&);
 template void RemoveRandom::enter(Expansion<double>&, const Offer<double>&);
 template void RemoveOldest::enter(Expansion<float>&, const Offer<float>&);

@@ -14,28 +14,6 @@
 
 namespace onkel {
 
-// One offered term: the example, its kernel row and its coefficients (null: the update offers none).
-template <class T>
-struct Offer {
-    const Round& round;
-    Row<T> x;
-    T* k;
-    const double* coef;
-    Workspace<T>& work;
-};
-
-class Budget {
-public:
-    virtual ~Budget() = default;
-    virtual void insert(Expansion<float>& f, const Offer<float>& offer) = 0;
-    virtual void insert(Expansion<double>& f, const Offer<double>& offer) = 0;
-    virtual void start(std::uint64_t /*seed*/) {}
-    virtual bool needs_scores() const { return false; }
-    virtual void widen(std::size_t /*columns*/) {}
-    virtual void save(Store&) const {}
-    virtual void load(const Store&, std::size_t /*columns*/, bool /*sparse*/, bool /*single*/) {}
-};
-
 // Writes the overloads for float and double from one template `enter` of the derived class.
 template <class Self, class Base = Budget>
 class BudgetFor : public Base {
@@ -70,6 +48,31 @@ public:
 private:
     std::size_t budget_;
 };
+
+// The first `budget` terms become the landmarks of a Nyström map, and steps are taken in its features.
+class Landmarks final : public BudgetFor<Landmarks> {
+public:
+    Landmarks(std::size_t budget, std::size_t rank, const std::string& change)
+        : budget_(budget), rank_(rank), eager_(change == "eager") {}
+    template <class T>
+    void enter(Expansion<T>& f, const Offer<T>& offer);
+    void save(Store& store) const override;
+    void load(const Store& store, std::size_t columns, bool sparse, bool single) override;
+
+private:
+    template <class T>
+    void become_linear(Expansion<T>& f);
+
+    std::size_t budget_;
+    std::size_t rank_;
+    bool eager_;
+    std::vector<double> transform_;  // D^-1/2 V', row by row; empty before the switch
+    std::vector<double> step_;
+};
+
+// The term of least |coef|; among equals the one that entered first.
+template <class T>
+std::size_t smallest(const Expansion<T>& f);
 
 // One term leaves when a new one finds no room: drawn at random, or the oldest.
 template <bool random>

@@ -1,13 +1,14 @@
-// Expansion: f(x) = scale * sum_i coef_i k(x_i, x), and the average of its past selves.
-//
-// It looks ahead: the kernel rows of the next few examples are computed together, which costs little more than
-// one of them when the table is large, and kept right while terms come and go. Every number comes out as if
-// the examples had been met one by one.
+// Hypotheses: the function being learned, what is stored of it and how it scores. The definitions, in array
+// notation, are in onkel/hypothesis.py; Features and Dual are in features.hpp.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,46 +21,145 @@ namespace onkel {
 
 enum class Average { none, live, all };
 
+// What a hypothesis is told when it begins.
+struct Run {
+    std::size_t outputs = 1;
+    Average average = Average::none;
+    std::uint64_t seed = 0;
+    std::size_t columns = 0;
+    bool sparse = false;
+};
+
+// One step: the example, its row, and its coefficients (null: the update offers none), or a step for each
+// feature and output.
 template <class T>
-class Expansion {
+struct Offer {
+    const Round& round;
+    Row<T> x;
+    T* k;
+    const double* coef;
+    Workspace<T>& work;
+    const double* steps = nullptr;
+};
+
+class Map;
+
+// f(x) = scale * sum_i coef_i k_i, with `row` giving the numbers k_i of an example.
+template <class T>
+class Hypothesis {
+public:
+    explicit Hypothesis(const Run& run) : outputs(run.outputs), average_(run.average) {}
+    virtual ~Hypothesis() = default;
+    Hypothesis(const Hypothesis&) = delete;
+    Hypothesis& operator=(const Hypothesis&) = delete;
+
+    bool averages() const { return average_ != Average::none; }
+    virtual std::size_t n() const = 0;         // stored terms
+    virtual std::size_t features() const = 0;  // weights of an explicit map, for each output
+    virtual std::size_t columns() const = 0;
+
+    // Refuse an example whose numbers would overflow, with a sentence.
+    virtual void check(Row<T> x) const = 0;
+    // The row of example i of X, which is about to be learned from.
+    virtual T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) = 0;
+    // The examples it may have looked at beyond that one are gone.
+    virtual void look_away() = 0;
+    // k(x, x), or |z(x)|^2
+    virtual double length2(Row<T> x) const = 0;
+
+    virtual void scores(const T* k, double* s) const = 0;
+    // The average of the models of rounds 1..t.
+    virtual void average_scores(Row<T> x, const T* k, double t, Workspace<T>& work, double* s) const = 0;
+    // Scores of many examples, written row by row.
+    virtual void predict(const Rows<T>& X, bool averaged, double t, double* out) const = 0;
+
+    // A round begins: the model as it is enters the average.
+    virtual void count() = 0;
+    // Refuse a factor that would take coefficients out of range.
+    virtual void foresee(double factor) const = 0;
+    virtual void move(double shrink, const Offer<T>& offer) = 0;
+
+    // Make room for new features; `map` is drawn for all columns (null: nothing is drawn).
+    virtual void widen(std::size_t columns, const Map* map) = 0;
+    virtual void save(Store& store) const = 0;
+    virtual void load(const Store& store) = 0;
+
+    const std::size_t outputs;
+
+protected:
+    // Far from 1 the average would lose digits: then the coefficients take the scale over.
+    static bool far(double scale) { return !(scale > 1e-3 && scale < 1e3); }
+
+    Average average_;
+};
+
+template <class T>
+class Expansion;
+
+// How a new term enters an expansion; see budgets.hpp.
+class Budget {
+public:
+    virtual ~Budget() = default;
+    virtual void insert(Expansion<float>& f, const Offer<float>& offer) = 0;
+    virtual void insert(Expansion<double>& f, const Offer<double>& offer) = 0;
+    virtual void start(std::uint64_t /*seed*/) {}
+    virtual bool needs_scores() const { return false; }
+    virtual void widen(std::size_t /*columns*/) {}
+    virtual void save(Store&) const {}
+    virtual void load(const Store&, std::size_t /*columns*/, bool /*sparse*/, bool /*single*/) {}
+};
+
+// f(x) = scale * sum_i coef_i k(x_i, x), and the average of its past selves.
+//
+// It looks ahead: the kernel rows of the next few examples are computed together, which costs little more than
+// one of them when the table is large, and kept right while terms come and go. Every number comes out as if
+// the examples had been met one by one.
+template <class T>
+class Expansion final : public Hypothesis<T> {
 public:
     using Column = typename Basis<T>::Column;
+    using Hypothesis<T>::outputs;
+    using Hypothesis<T>::averages;
 
-    Expansion(KernelPointer kernel, std::size_t width, std::size_t columns, bool sparse, Average average,
-              bool keep_scores)
-        : outputs(width),
-          basis(columns, sparse),
-          dead(columns, sparse),
-          coef(basis.declare("coef", width)),
+    Expansion(KernelPointer kernel, std::shared_ptr<Budget> budget, const Run& run)
+        : Hypothesis<T>(run),
+          basis(run.columns, run.sparse),
+          dead(run.columns, run.sparse),
+          coef(basis.declare("coef", run.outputs)),
           born(basis.declare("born", 1).values[0]),
           diagonal(basis.declare("diagonal", 1, false).values[0]),
-          base(average == Average::none ? nullptr : &basis.declare("base", width)),
-          score(keep_scores ? &basis.declare("score", width) : nullptr),
+          base(run.average == Average::none ? nullptr : &basis.declare("base", run.outputs)),
+          score(budget->needs_scores() ? &basis.declare("score", run.outputs) : nullptr),
           kernel_(std::move(kernel)),
-          average_(average),
-          dead_coef_(dead.declare("coef", width)),
+          budget_(std::move(budget)),
+          dead_coef_(dead.declare("coef", run.outputs)),
           dead_born_(dead.declare("born", 1)),
-          ahead_(columns, sparse) {
+          ahead_(run.columns, run.sparse) {
         for (Basis<T>* table : {&basis, &dead, &ahead_}) kernel_->prepare(*table);
+        budget_->start(run.seed);
     }
-    Expansion(const Expansion&) = delete;
-    Expansion& operator=(const Expansion&) = delete;
 
-    std::size_t n() const { return basis.n(); }
-    bool averages() const { return average_ != Average::none; }
+    std::size_t n() const override { return basis.n(); }
+    std::size_t features() const override { return 0; }
+    std::size_t columns() const override { return basis.columns(); }
 
     // -- kernel rows
 
-    double diagonal_of(Row<T> x) const { return kernel_->diagonal(x); }
+    void check(Row<T> x) const override {
+        const double kxx = kernel_->diagonal(x);
+        if (!std::isfinite(kxx)) {
+            throw std::invalid_argument("k(x, x) is " + std::to_string(kxx) +
+                                        "; its values are too large for the kernel: scale the features");
+        }
+    }
+    double length2(Row<T> x) const override { return kernel_->diagonal(x); }
 
-    // The kernel row of example i of X, which is about to be learned from: k(x_j, x) for the terms j.
-    T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) {
+    T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
         if (i >= block_end_) look_ahead(X, i, work);
         now_ = i;
         return k_.data() + (i - block_begin_) * stride_;
     }
-    // The examples looked at are gone.
-    void look_away() { block_begin_ = block_end_ = now_ = 0; }
+    void look_away() override { block_begin_ = block_end_ = now_ = 0; }
 
     // The kernel row of a stored example, in work.k.
     const T* row_of(Row<T> x, Workspace<T>& work) const {
@@ -68,17 +168,41 @@ public:
         return work.k.data();
     }
 
+    // k(x_i, x_j) of all terms, in double whatever the rows are.
+    std::vector<double> kernel_matrix() const {
+        Workspace<T> work;
+        Workspace<double> wide;
+        Basis<double> table(columns(), basis.sparse());
+        kernel_->prepare(table);
+        std::vector<std::vector<double>> rows(n());
+        for (std::size_t i = 0; i < n(); ++i) {
+            const Row<T> x = basis.row(i, work);
+            rows[i].assign(x.values, x.values + x.count);
+            table.append({rows[i].data(), x.index, x.count});
+        }
+        std::vector<double> K(n() * n());
+        std::vector<double> k(table.padded(n()));
+        for (std::size_t i = 0; i < n(); ++i) {
+            const Row<double> x = table.row(i, wide);
+            wide.starts[0] = 0;
+            wide.starts[1] = static_cast<std::int64_t>(x.count);
+            kernel_->rows(table, {x.values, x.index, x.index ? wide.starts : nullptr, 1, x.count}, table.all(), wide,
+                          k.data(), 0);
+            std::copy(k.begin(), k.begin() + static_cast<std::ptrdiff_t>(n()), K.begin() + i * n());
+        }
+        return K;
+    }
+
     // -- scoring
 
     // sum_i coef_i k_i, without scale
     double inner_score(const T* k, std::size_t output) const {
         return simd<T>().dot(coef.values[output].data(), k, n());
     }
-    void scores(const T* k, double* s) const {
+    void scores(const T* k, double* s) const override {
         for (std::size_t o = 0; o < outputs; ++o) s[o] = scale * inner_score(k, o);
     }
-    // The average of the models of rounds 1..t.
-    void average_scores(Row<T> x, const T* k, double t, Workspace<T>& work, double* s) const {
+    void average_scores(Row<T> x, const T* k, double t, Workspace<T>& work, double* s) const override {
         if (dead.n()) {
             work.k.resize(dead.padded(dead.n()));
             row(dead, x, work, work.k.data());
@@ -89,8 +213,7 @@ public:
             s[o] = total / std::max(t, 1.0);
         }
     }
-    // Scores of many examples, written row by row.
-    void predict(const Rows<T>& X, bool averaged, double t, double* out) const {
+    void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
         const std::size_t stride = basis.padded(n());
         std::vector<T> k(most_ahead * stride);
@@ -107,12 +230,10 @@ public:
 
     // -- moving
 
-    // A round begins: the model as it is enters the average.
-    void count() { cumulative += scale; }
+    void count() override { cumulative += scale; }
 
-    // Refuse a factor that would take coefficients out of range.
-    void foresee(double factor) const {
-        if (n() == 0 || !far(scale * factor)) return;
+    void foresee(double factor) const override {
+        if (n() == 0 || !this->far(scale * factor)) return;
         for (const auto& values : coef.values) {
             for (const double c : values) {
                 if (!sane(c * scale * factor)) throw Diverged(beyond("a coefficient becomes ", c * scale * factor));
@@ -120,11 +241,16 @@ public:
         }
     }
 
+    void move(double factor, const Offer<T>& offer) override {
+        shrink(factor);
+        budget_->insert(*this, offer);
+    }
+
     void shrink(double factor) {
         if (n() == 0) return;
         foresee(factor);
         scale *= factor;
-        if (!far(scale)) return;
+        if (!this->far(scale)) return;
         for (std::size_t o = 0; o < outputs; ++o) {
             for (std::size_t i = 0; i < n(); ++i) {
                 if (base) base->values[o][i] += cumulative * coef.values[o][i];
@@ -158,11 +284,23 @@ public:
         own = c;
     }
 
+    // The coefficients of an output (still without scale) move by factor * step.
+    void add(std::size_t output, double factor, const double* step) {
+        if (factor == 0) return;
+        simd<double>().axpy(coef.values[output].data(), factor, step, n());
+        if (base) simd<double>().axpy(base->values[output].data(), -cumulative * factor, step, n());
+    }
+
+    // With averages: the sum of term i's coefficient over the rounds.
+    double past(std::size_t i, std::size_t output) const {
+        return cumulative * coef.values[output][i] + base->values[output][i];
+    }
+
     void remove(std::size_t i, Workspace<T>& work) {
-        if (average_ == Average::all) {
+        if (this->average_ == Average::all) {
             dead.append(basis.row(i, work));
             for (std::size_t o = 0; o < outputs; ++o) {
-                dead_coef_.values[o].back() = cumulative * coef.values[o][i] + base->values[o][i];
+                dead_coef_.values[o].back() = past(i, o);
             }
             dead_born_.values[0].back() = born[i];
         }
@@ -173,29 +311,31 @@ public:
         }
     }
 
-    void widen(std::size_t columns) {
-        for (Basis<T>* table : {&basis, &dead, &ahead_}) table->widen(columns);
+    void widen(std::size_t wider, const Map*) override {
+        for (Basis<T>* table : {&basis, &dead, &ahead_}) table->widen(wider);
+        budget_->widen(wider);
     }
 
     // -- state
 
-    void save(Store& store) const {
+    void save(Store& store) const override {
         basis.save(store, "basis");
         store.put("scale", scale);
         if (averages()) store.put("cumulative", cumulative);
-        if (average_ == Average::all) dead.save(store, "dead");
+        if (this->average_ == Average::all) dead.save(store, "dead");
+        budget_->save(store);
     }
 
-    void load(const Store& store) {
+    void load(const Store& store) override {
         basis.load(store, "basis");
         Workspace<T> work;
-        for (std::size_t i = 0; i < n(); ++i) diagonal[i] = diagonal_of(basis.row(i, work));
+        for (std::size_t i = 0; i < n(); ++i) diagonal[i] = length2(basis.row(i, work));
         scale = store.get<double>("scale");
         if (averages()) cumulative = store.get<double>("cumulative");
-        if (average_ == Average::all) dead.load(store, "dead");
+        if (this->average_ == Average::all) dead.load(store, "dead");
+        budget_->load(store, columns(), basis.sparse(), sizeof(T) == sizeof(float));
     }
 
-    const std::size_t outputs;
     Basis<T> basis;
     Basis<T> dead;  // Average::all: terms that once lived
     Column& coef;   // without scale
@@ -208,9 +348,6 @@ public:
 
 private:
     static constexpr std::size_t most_ahead = 16;
-
-    // Far from 1 the average would lose digits: then the coefficients take the scale over.
-    static bool far(double s) { return !(s > 1e-3 && s < 1e3); }
 
     void row(const Basis<T>& table, Row<T> x, Workspace<T>& work, T* k) const {
         work.starts[0] = 0;
@@ -251,7 +388,7 @@ private:
     }
 
     KernelPointer kernel_;
-    Average average_;
+    std::shared_ptr<Budget> budget_;
     Column& dead_coef_;
     Column& dead_born_;
 

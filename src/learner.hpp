@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "budgets.hpp"
 #include "hypothesis.hpp"
 #include "losses.hpp"
 #include "updates.hpp"
@@ -20,32 +19,27 @@ namespace onkel {
 template <class T>
 class Learner {
 public:
-    Learner(KernelPointer kernel, std::shared_ptr<Budget> budget, std::shared_ptr<const Loss> loss,
-            std::shared_ptr<Update> update, std::size_t outputs, Average average, std::uint64_t seed,
-            std::size_t columns, bool sparse)
-        : budget_(std::move(budget)),
-          loss_(std::move(loss)),
+    Learner(std::unique_ptr<Hypothesis<T>> hypothesis, std::shared_ptr<const Loss> loss, std::shared_ptr<Update> update)
+        : loss_(std::move(loss)),
           update_(std::move(update)),
-          f_(std::move(kernel), outputs, columns, sparse, average, budget_->needs_scores()),
-          s_(outputs),
-          slope_(outputs),
-          coef_(outputs),
-          s_one_(2 * outputs) {
-        budget_->start(seed);
-    }
+          f_(std::move(hypothesis)),
+          s_(outputs()),
+          slope_(outputs()),
+          coef_(outputs()),
+          steps_(update_->one_by_one() ? outputs() * f_->features() : 0),
+          s_one_(2 * outputs()) {}
 
-    std::size_t n() const { return f_.n(); }
+    std::size_t n() const { return f_->n(); }
     std::int64_t t() const { return t_; }
-    std::size_t outputs() const { return f_.outputs; }
-    std::size_t columns() const { return f_.basis.columns(); }
-    bool averages() const { return f_.averages(); }
+    std::size_t outputs() const { return f_->outputs; }
+    std::size_t columns() const { return f_->columns(); }
+    bool averages() const { return f_->averages(); }
     double threshold() const { return update_->threshold(loss_->threshold()); }
 
     // Learn from each row in turn; writes the scores before each update, by the last and the averaged model.
     void learn(const Rows<T>& X, const double* y, const double* weight, double* last, double* averaged) {
         check(X);
-        for (std::size_t i = 0; i < X.n; ++i) check_diagonal(X[i], i);
-        const LookAway end{f_};
+        const LookAway end{*f_};
         for (std::size_t i = 0; i < X.n; ++i) {
             round(X, i, y[i], weight ? weight[i] : 1, last + i * outputs(), averaged + i * outputs());
         }
@@ -57,69 +51,78 @@ public:
     }
 
     void scores(const Rows<T>& X, bool averaged, double* out) const {
-        check(X);
-        f_.predict(X, averaged, static_cast<double>(t_), out);
+        check_form(X);
+        f_->predict(X, averaged, static_cast<double>(t_), out);
     }
 
-    void widen(std::size_t columns) {
-        f_.widen(columns);
-        budget_->widen(columns);
+    // Refuse rows whose numbers would overflow, before anything is learned.
+    void check(const Rows<T>& X) const {
+        check_form(X);
+        for (std::size_t i = 0; i < X.n; ++i) {
+            try {
+                f_->check(X[i]);
+            } catch (const std::invalid_argument& error) {
+                throw std::invalid_argument("row " + std::to_string(i) + ": " + error.what());
+            }
+        }
     }
+
+    void widen(std::size_t columns, const Map* map) { f_->widen(columns, map); }
 
     Store save() const {
         Store store;
-        f_.save(store);
+        f_->save(store);
         store.put("t", t_);
         update_->save(store);
-        budget_->save(store);
         return store;
     }
 
     void load(const Store& store) {
-        f_.load(store);
+        f_->load(store);
         t_ = store.get<std::int64_t>("t");
         update_->load(store);
-        budget_->load(store, columns(), f_.basis.sparse(), sizeof(T) == sizeof(float));
     }
 
 private:
     struct LookAway {  // whatever happens: the examples are the caller's
-        Expansion<T>& f;
+        Hypothesis<T>& f;
         ~LookAway() { f.look_away(); }
     };
 
     void round(const Rows<T>& X, std::size_t i, double y, double weight, double* last, double* averaged) {
         const Row<T> x = X[i];
-        T* k = f_.row(X, i, work_);
-        f_.scores(k, s_.data());
+        T* k = f_->row(X, i, work_);
+        f_->scores(k, s_.data());
         for (std::size_t o = 0; o < outputs(); ++o) {
             last[o] = s_[o];
             if (!sane(s_[o])) throw Diverged("row " + std::to_string(i) + ": " + beyond("the score is ", s_[o]));
         }
         if (weight == 0) {
-            if (averages()) f_.average_scores(x, k, static_cast<double>(t_), work_, averaged);
+            if (averages()) f_->average_scores(x, k, static_cast<double>(t_), work_, averaged);
             return;
         }
         const double value = (*loss_)(y, s_.data(), outputs(), update_->threshold(loss_->threshold()), slope_.data());
         const auto t = static_cast<double>(t_ + 1);
-        const double kxx = f_.diagonal_of(x);
+        const double kxx = f_->length2(x);
         if (kxx <= 0) std::fill(slope_.begin(), slope_.end(), 0.0);  // no step
         const Round now{y, t, kxx, s_.data(), value, slope_.data(), outputs(), weight};
         try {
             const Step step = update_->step(now, coef_.data());
-            f_.foresee(step.shrink);
+            const bool each = step.moves && update_->one_by_one();
+            if (each) update_->each(coef_.data(), k, f_->features(), outputs(), steps_.data());
+            f_->foresee(step.shrink);
             t_ += 1;
-            f_.count();
-            if (averages()) f_.average_scores(x, k, t, work_, averaged);
-            f_.shrink(step.shrink);
-            budget_->insert(f_, Offer<T>{now, x, k, step.moves ? coef_.data() : nullptr, work_});
+            f_->count();
+            if (averages()) f_->average_scores(x, k, t, work_, averaged);
+            const double* coef = step.moves ? coef_.data() : nullptr;
+            f_->move(step.shrink, Offer<T>{now, x, k, coef, work_, each ? steps_.data() : nullptr});
         } catch (const Diverged& error) {
             throw Diverged("row " + std::to_string(i) + ": " + error.what());
         }
     }
 
     // Refuse what would read outside memory; meaning is checked in Python.
-    void check(const Rows<T>& X) const {
+    void check_form(const Rows<T>& X) const {
         if (!X.indices) {
             if (X.columns != columns()) throw std::invalid_argument("wrong number of columns");
             return;
@@ -131,23 +134,15 @@ private:
         }
     }
 
-    void check_diagonal(Row<T> x, std::size_t i) const {
-        const double kxx = f_.diagonal_of(x);
-        if (!std::isfinite(kxx)) {
-            throw std::invalid_argument("row " + std::to_string(i) + ": k(x, x) is " + std::to_string(kxx) +
-                                        "; its values are too large for the kernel: scale the features");
-        }
-    }
-
-    std::shared_ptr<Budget> budget_;
     std::shared_ptr<const Loss> loss_;
     std::shared_ptr<Update> update_;
-    Expansion<T> f_;
+    std::unique_ptr<Hypothesis<T>> f_;
     std::int64_t t_ = 0;
     Workspace<T> work_;
     std::vector<double> s_;
     std::vector<double> slope_;
     std::vector<double> coef_;
+    std::vector<double> steps_;  // for rules that move each weight by itself
     std::vector<double> s_one_;
 };
 

@@ -44,6 +44,21 @@ struct Simd {
 
     // y += a * x
     void (*axpy)(double* y, double a, const T* x, std::size_t n);
+
+    // out[j] = sum_i v[i] z_ij over the rows i of `count` tiles; v is 0 in lanes without a row
+    void (*transposed)(const T* tiles, std::size_t stride, std::size_t count, const T* v, std::size_t columns, T* out);
+
+    // cos[i] = scale * cos(q[i]) and sin[i] = scale * sin(q[i]) to 0.9 scale epsilon for every finite q[i], NaN for
+    // others. Results depend on q[i] and scale alone. Arrays must not overlap; beyond |q[i]| = 1e5 (double: 1.3e7)
+    // it is slow.
+    void (*sincos)(const T* q, std::size_t n, T scale, T* cos, T* sin);
+
+    // as dot and axpy, in T
+    double (*inner)(const T* a, const T* b, std::size_t n);
+    void (*add_scaled)(T* y, T a, const T* x, std::size_t n);
+
+    // The Walsh-Hadamard transform in place, unnormalised; n is a power of 2.
+    void (*hadamard)(T* v, std::size_t n);
 };
 
 // The functions for this processor; T is float or double.

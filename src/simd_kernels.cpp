@@ -2,6 +2,8 @@
 //
 // Everything but the two tables at the end is in an anonymous namespace and no std function is used: an
 // inline function compiled here for AVX-512 must not become the copy the linker keeps for the whole program.
+#include <utility>
+
 #include "simd.hpp"
 
 #ifdef __AVX__
@@ -95,6 +97,18 @@ using WideBits = Vector<typename Number<T>::Bits, width<T>>;
 template <class T>
 INLINE Wide<T> absolute(Wide<T> v) {
     return (Wide<T>)((WideBits<T>)v & Number<T>::magnitude);
+}
+
+template <class T>
+INLINE bool any(WideBits<T> bits) {
+#ifdef __AVX512F__
+    return _mm512_test_epi64_mask((__m512i)bits, (__m512i)bits) != 0;
+#elif defined(__AVX__)
+    return !_mm256_testz_si256((__m256i)bits, (__m256i)bits);
+#else
+    const auto halves = (Vector<std::int64_t, 2>)bits;
+    return (halves[0] | halves[1]) != 0;
+#endif
 }
 
 // ---- blocks of tiles ----
@@ -297,6 +311,63 @@ void sparse_many(Pair which, const T* tiles, size_t stride, size_t count, const 
     });
 }
 
+// The lanes l of a, but of b where l has the bit `half`; flipped: those of l ^ half.
+template <size_t half, bool flipped, class T, size_t... l>
+INLINE Wide<T> pick(Wide<T> a, Wide<T> b, std::index_sequence<l...>) {
+    constexpr size_t flip = flipped ? half : 0;
+#ifdef __clang__
+    return __builtin_shufflevector(a, b, ((l ^ flip) + (l & half ? width<T> : 0))...);
+#else
+    return __builtin_shuffle(a, b, WideBits<T>{((l ^ flip) + (l & half ? width<T> : 0))...});
+#endif
+}
+
+// Leaves the sum of all lanes of v[c] in lane c of v[0], for c < C <= width: every step halves the lanes to be added,
+// and the vectors too while there are several.
+template <size_t C, size_t half, class T>
+INLINE void add_lanes(Wide<T>* v) {
+    constexpr std::make_index_sequence<width<T>> all;
+    UNROLL for (size_t c = 0; c < (half < C ? half : C); ++c) {
+        const Wide<T> other = half < C ? v[c + half % C] : v[c];
+        v[c] = pick<half, false, T>(v[c], other, all) + pick<half, true, T>(v[c], other, all);
+    }
+    if constexpr (half > 1) add_lanes<C, half / 2, T>(v);
+}
+
+// One chain of additions over the tiles for each lane and column, whatever the size of the block.
+template <size_t C, class T>
+void transposed_block(const T* tiles, size_t stride, size_t count, const T* v, T* out) {
+    constexpr size_t step = C < width<T> ? C : width<T>;
+    Wide<T> sum[C] = {};
+    for (size_t t = 0; t < count; ++t, tiles += stride, v += lanes<T>) {
+        UNROLL for (size_t p = 0; p < lanes<T>; p += width<T>) {
+            const auto rows = load<Wide<T>>(v + p);
+            UNROLL for (size_t c = 0; c < C; ++c) sum[c] += rows * load_aligned<Wide<T>>(tiles + c * lanes<T> + p);
+        }
+    }
+    UNROLL for (size_t c = 0; c < C; c += step) {
+        add_lanes<step, width<T> / 2, T>(sum + c);
+        __builtin_memcpy(out + c, sum + c, step * sizeof(T));
+    }
+}
+
+// A small last block would wait for its few chains of additions: a larger one does the columns before it once more.
+template <size_t C, class T>
+INLINE void transposed_blocks(const T* tiles, size_t stride, size_t count, const T* v, size_t first, size_t columns,
+                              T* out) {
+    const auto block = [=](size_t j)
+                           INLINE_LAMBDA { transposed_block<C>(tiles + j * lanes<T>, stride, count, v, out + j); };
+    for (; first + C <= columns; first += C) block(first);
+    if (first == columns) return;
+    if (columns - first > C / 2 && columns >= C) return block(columns - C);
+    if constexpr (C > 1) transposed_blocks<C / 2>(tiles, stride, count, v, first, columns, out);
+}
+
+template <class T>
+void transposed(const T* tiles, size_t stride, size_t count, const T* v, size_t columns, T* out) {
+    transposed_blocks<ONKEL_VECTOR_BYTES == 64 ? 16 : 8>(tiles, stride, count, v, 0, columns, out);
+}
+
 // ---- element by element ----
 
 // Minimax series for 2^f, highest power first. Where one instruction looks up 2^(j / 16) they need not reach far.
@@ -430,6 +501,160 @@ void exp(T* v, size_t n, T factor) {
     for (size_t k = i; k < n; ++k) v[k] = last[k - i];
 }
 
+// A turn in quarters: q = k pi / 2 + r with |r| least.
+template <class T>
+struct Quarters;
+
+template <>
+struct Quarters<float> {
+    // sin r = r (1 + r^2 (...)), cos r = 1 + r^2 (...) for |r| <= 0.79: error 2e-9
+    static constexpr float sine[] = {-1.94944427e-4f, 8.33197497e-3f, -0.166666508f};
+    static constexpr float cosine[] = {2.44312032e-5f, -1.38873036e-3f, 4.16666456e-2f, -0.5f};
+    // pi / 2 in pieces: k times any but the last is exact while |k| <= 2^most_bits, with and without fma
+    static constexpr float pieces[] = {1.5703125f, 4.84466553e-4f, -6.39757838e-7f};
+    static constexpr int most_bits = 16;
+};
+
+template <>
+struct Quarters<double> {
+    // error 2e-18
+    static constexpr double sine[] = {1.5886712267436005e-10, -2.5050567153454555e-8, 2.7557312326362555e-6,
+                                      -1.9841269825273484e-4, 8.3333333333155939e-3,  -0.16666666666666596};
+    static constexpr double cosine[] = {-1.1358401030517145e-11,
+                                        2.0875699980510877e-9,
+                                        -2.7557314187317554e-7,
+                                        2.4801587288935306e-5,
+                                        -1.3888888888873292e-3,
+                                        4.1666666666666595e-2,
+                                        -0.5};
+    static constexpr double pieces[] = {1.5707963276654482, -8.7055156955041661e-10};
+    static constexpr int most_bits = 23;
+};
+
+template <class T>
+constexpr typename Number<T>::Bits most_quarters = typename Number<T>::Bits(1) << Quarters<T>::most_bits;
+
+// Adding it rounds to an integer k and leaves k + most_quarters, which has the two low bits of k, in the low bits.
+template <class T>
+constexpr T quarter_rounder = T(3) * (typename Number<T>::Bits(1) << (Number<T>::fraction_bits - 1)) + most_quarters<T>;
+
+template <class T>
+INLINE Wide<T> round_quarters(Wide<T> q) {
+    constexpr Wide<T> zero = {};
+    return multiply_add(q, T(0.6366197723675814) - zero, quarter_rounder<T> - zero);
+}
+
+template <class T>
+constexpr typename Number<T>::Bits far_mask = -2 * most_quarters<T>;
+
+// Has bits of far_mask unless -most_quarters <= k < most_quarters; infinity and NaN have some too.
+template <class T>
+INLINE WideBits<T> far_bits(Wide<T> rounded) {
+    using N = Number<T>;
+    using Bits = typename N::Bits;
+    constexpr Bits first = Bits(N::bias + N::fraction_bits) << N::fraction_bits;
+    return (WideBits<T>)rounded ^ (first | Bits(1) << (N::fraction_bits - 1));
+}
+
+// Overwrites what the series cannot reach in one vector.
+template <class T>
+__attribute__((noinline)) void sincos_far(const T* q, T scale, T* cos, T* sin) {
+    const WideBits<T> far = far_bits<T>(round_quarters<T>(load<Wide<T>>(q))) & far_mask<T>;
+    for (size_t i = 0; i < width<T>; ++i) {
+        if (far[i] == 0) continue;
+        cos[i] = static_cast<T>(scale * __builtin_cos(q[i]));
+        sin[i] = static_cast<T>(scale * __builtin_sin(q[i]));
+    }
+}
+
+// The series times scale: cheaper than multiplying every result, and rounded once less.
+template <class T>
+struct Waves {
+    using Q = Quarters<T>;
+    static constexpr size_t sines = sizeof Q::sine / sizeof(T), cosines = sizeof Q::cosine / sizeof(T);
+    T scale, sine[sines], cosine[cosines];
+
+    explicit Waves(T factor) : scale(factor) {
+        for (size_t i = 0; i < sines; ++i) sine[i] = factor * Q::sine[i];
+        for (size_t i = 0; i < cosines; ++i) cosine[i] = factor * Q::cosine[i];
+    }
+};
+
+// Sine and cosine of r change places for odd k; the sign follows from the second bit of k and of k + 1.
+template <size_t vectors, class T>
+INLINE void sincos_block(const T* q, const Waves<T>& waves, T* cos, T* sin) {
+    using Bits = typename Number<T>::Bits;
+    constexpr int sign_bit = sizeof(T) * 8 - 1;
+    constexpr Bits sign = Bits(1) << sign_bit;
+    constexpr Wide<T> zero = {};
+    const Wide<T> scale = waves.scale - zero;
+    Wide<T> r[vectors], square[vectors], s[vectors], c[vectors];
+    WideBits<T> bits[vectors], far = {};
+    UNROLL for (size_t i = 0; i < vectors; ++i) {
+        r[i] = load<Wide<T>>(q + i * width<T>);
+        const Wide<T> rounded = round_quarters<T>(r[i]), k = rounded - quarter_rounder<T>;
+        UNROLL for (T piece : Quarters<T>::pieces) r[i] = multiply_add(k, -piece - zero, r[i]);
+        bits[i] = (WideBits<T>)rounded;
+        far |= far_bits<T>(rounded);
+        square[i] = r[i] * r[i];
+        s[i] = waves.sine[0] - zero;
+        c[i] = waves.cosine[0] - zero;
+    }
+    UNROLL for (size_t power = 1; power < Waves<T>::sines; ++power) {
+        UNROLL for (size_t i = 0; i < vectors; ++i) s[i] = s[i] * square[i] + waves.sine[power];
+    }
+    UNROLL for (size_t power = 1; power < Waves<T>::cosines; ++power) {
+        UNROLL for (size_t i = 0; i < vectors; ++i) c[i] = c[i] * square[i] + waves.cosine[power];
+    }
+    UNROLL for (size_t i = 0; i < vectors; ++i) {
+        s[i] = (s[i] * square[i] + scale) * r[i];
+        c[i] = c[i] * square[i] + scale;
+        const auto even = (bits[i] & 1) == 0;
+        const WideBits<T> sin_sign = bits[i] << (sign_bit - 1), cos_sign = sin_sign ^ bits[i] << sign_bit;
+        store(cos + i * width<T>, (WideBits<T>)(even ? c[i] : s[i]) ^ (cos_sign & sign));
+        store(sin + i * width<T>, (WideBits<T>)(even ? s[i] : c[i]) ^ (sin_sign & sign));
+    }
+    if (any<T>(far & far_mask<T>)) [[unlikely]] {
+        for (size_t i = 0; i < vectors * width<T>; i += width<T>) sincos_far(q + i, waves.scale, cos + i, sin + i);
+    }
+}
+
+template <class T>
+void sincos(const T* __restrict q, size_t n, T scale, T* __restrict cos, T* __restrict sin) {
+    constexpr size_t vectors = 4;
+    const Waves<T> waves(scale);
+    size_t i = 0;
+    for (; i + vectors * width<T> <= n; i += vectors * width<T>) sincos_block<vectors>(q + i, waves, cos + i, sin + i);
+    if (n < width<T>) {
+        T last[3][width<T>] = {};
+        for (size_t k = 0; k < n; ++k) last[0][k] = q[k];
+        sincos_block<1>(last[0], waves, last[1], last[2]);
+        for (size_t k = 0; k < n; ++k) cos[k] = last[1][k], sin[k] = last[2][k];
+        return;
+    }
+    for (; i < n; i += width<T>) {
+        const size_t at = i + width<T> <= n ? i : n - width<T>;  // some once more: the same comes out
+        sincos_block<1>(q + at, waves, cos + at, sin + at);
+    }
+}
+
+// Halves `count` vectors until `left` remain.
+template <size_t left, class V>
+INLINE void fold(V* sum, size_t count) {
+    UNROLL for (size_t half = count / 2; half >= left; half /= 2) {
+        UNROLL for (size_t k = 0; k < half; ++k) sum[k] += sum[k + half];
+    }
+}
+
+// Vectors of two or four numbers; the order is the same.
+template <size_t count, class V>
+INLINE double add_up(V* sum) {
+    fold<1>(sum, count);
+    const V all = sum[0];
+    constexpr size_t n = sizeof all / sizeof all[0];
+    return n == 4 ? (all[0] + all[2 % n]) + (all[1] + all[3 % n]) : all[0] + all[1];
+}
+
 // Element i joins partial sum i % 32 whatever the vector width, and the last n % 4 their total: the order
 // depends on n alone.
 template <class T>
@@ -447,11 +672,7 @@ double dot(const double* a, const T* b, size_t n) {
     UNROLL for (size_t k = 0; k < chains; k += step) {
         if (i + k < n / 4 * 4) add(k);
     }
-    UNROLL for (size_t half = chains / step / 2; half > 0; half /= 2) {
-        UNROLL for (size_t k = 0; k < half; ++k) sum[k] += sum[k + half];
-    }
-    const Sum all = sum[0];
-    double total = step == 4 ? (all[0] + all[2 % step]) + (all[1] + all[3 % step]) : all[0] + all[1];
+    double total = add_up<chains / step>(sum);
     UNROLL for (size_t k = n / 4 * 4, e = 0; e < 3; ++e) {
         if (k + e < n) total += a[k + e] * b[k + e];
     }
@@ -463,8 +684,83 @@ void axpy(double* __restrict y, double a, const T* __restrict x, size_t n) {
     for (size_t i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
+// Element i joins partial sum i % 64, and one of 16 others behind the last whole 64: again an order that depends on n
+// alone.
+double inner(const float* a, const float* b, size_t n) {
+    constexpr size_t chains = 64, step = width<float>, tails = 16, few = 4, pair = width<double> < 4 ? 2 : 4;
+    using Sum = Wide<float>;
+    using Few = Vector<float, few>;
+    Sum sum[chains / step];
+    Few tail[tails / few];
+    UNROLL for (size_t k = 0; k < chains / step; ++k) sum[k] = Sum{};
+    UNROLL for (size_t k = 0; k < tails / few; ++k) tail[k] = Few{};
+    size_t i = 0;
+    for (; i + chains <= n; i += chains) {
+        UNROLL for (size_t k = 0; k < chains; k += step) sum[k / step] += load<Sum>(a + i + k) * load<Sum>(b + i + k);
+    }
+    const auto add_tail = [&](size_t k) INLINE_LAMBDA { tail[k / few] += load<Few>(a + i + k) * load<Few>(b + i + k); };
+    for (; i + tails <= n; i += tails) {
+        UNROLL for (size_t k = 0; k < tails; k += few) add_tail(k);
+    }
+    UNROLL for (size_t k = 0; k < tails - few; k += few) {
+        if (i + k + few <= n) add_tail(k);
+    }
+    fold<tails / step>(sum, chains / step);
+    float part[tails], tail_part[tails];
+    UNROLL for (size_t k = 0; k < tails; k += step) store(part + k, sum[k / step]);
+    UNROLL for (size_t k = 0; k < tails; k += few) store(tail_part + k, tail[k / few]);
+    Vector<double, pair> wide[tails / pair];
+    UNROLL for (size_t k = 0; k < tails; k += pair) {
+        wide[k / pair] = load_doubles<pair>(part + k) + load_doubles<pair>(tail_part + k);
+    }
+    double total = add_up<tails / pair>(wide);
+    UNROLL for (size_t k = n / few * few, e = 0; e < few - 1; ++e) {
+        if (k + e < n) total += static_cast<double>(a[k + e]) * b[k + e];
+    }
+    return total;
+}
+
+double inner(const double* a, const double* b, size_t n) { return dot(a, b, n); }
+
 template <class T>
-constexpr Simd<T> table = {dense<T>, dense_many<T>, sparse_many<T>, exp<T>, dot<T>, axpy<T>};
+void add_scaled(T* __restrict y, T a, const T* __restrict x, size_t n) {
+    for (size_t i = 0; i < n; ++i) y[i] += a * x[i];
+}
+
+// Steps shorter than a vector: the compiler finds their shuffles if the distance is a constant.
+template <size_t half, class T>
+INLINE void hadamard_step(T* __restrict v, size_t n) {
+    for (size_t i = 0; i < n; i += 2 * half) {
+        UNROLL for (size_t k = i; k < i + half; ++k) {
+            const T a = v[k], b = v[k + half];
+            v[k] = a + b;
+            v[k + half] = a - b;
+        }
+    }
+}
+
+template <class T>
+void hadamard(T* v, size_t n) {
+    if (n > 1) hadamard_step<1>(v, n);
+    if (n > 2) hadamard_step<2>(v, n);
+    if (n > 4) hadamard_step<4>(v, n);
+    if (n > 8) hadamard_step<8>(v, n);
+    for (size_t half = 16; half < n; half *= 2) {
+        for (size_t i = 0; i < n; i += 2 * half) {
+            T* __restrict left = v + i;
+            T* __restrict right = v + i + half;
+            for (size_t k = 0; k < half; ++k) {
+                const T a = left[k], b = right[k];
+                left[k] = a + b;
+                right[k] = a - b;
+            }
+        }
+    }
+}
+
+template <class T>
+constexpr Simd<T> table = {dense<T>, dense_many<T>, sparse_many<T>, exp<T>, dot<T>,
+                           axpy<T>,  transposed<T>, sincos<T>,      inner,  add_scaled<T>, hadamard<T>};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "store.hpp"
 
@@ -55,6 +56,12 @@ class Update {
 public:
     virtual ~Update() = default;
     virtual Step step(const Round& round, double* coef) = 0;
+    // Does every weight move by a step of its own? Then `each` turns the direction coef z into steps (outputs, features).
+    virtual bool one_by_one() const { return false; }
+    virtual void each(const double* /*coef*/, const float* /*z*/, std::size_t /*features*/, std::size_t /*outputs*/,
+                      double* /*steps*/) {}
+    virtual void each(const double* /*coef*/, const double* /*z*/, std::size_t /*features*/, std::size_t /*outputs*/,
+                      double* /*steps*/) {}
     // The margin or tube of the next round, given the loss's own.
     virtual double threshold(double own) const { return own; }
     virtual void save(Store&) const {}
@@ -138,6 +145,95 @@ private:
     double lam_;
     double power_;
     Ball ball_;
+};
+
+class AdaGrad final : public Update {
+public:
+    explicit AdaGrad(double eta) : eta_(eta) {}
+
+    Step step(const Round& round, double* coef) override { return {1, along(round, round.weight, coef)}; }
+    bool one_by_one() const override { return true; }
+    void each(const double* coef, const float* z, std::size_t features, std::size_t outputs, double* steps) override {
+        weigh(coef, z, features, outputs, steps);
+    }
+    void each(const double* coef, const double* z, std::size_t features, std::size_t outputs, double* steps) override {
+        weigh(coef, z, features, outputs, steps);
+    }
+    void save(Store& store) const override {
+        const std::size_t features = squares_.empty() ? 0 : squares_[0].size();
+        std::vector<double> flat(features * squares_.size());
+        for (std::size_t o = 0; o < squares_.size(); ++o) {
+            for (std::size_t i = 0; i < features; ++i) flat[i * squares_.size() + o] = squares_[o][i];
+        }
+        store.put("update.squares", std::move(flat), {features, squares_.size()});
+    }
+    void load(const Store& store) override {
+        const std::vector<double> flat = store.get<double>("update.squares", 2);
+        const std::size_t features = store.shape("update.squares")[0];
+        squares_.assign(store.shape("update.squares")[1], std::vector<double>(features));
+        for (std::size_t o = 0; o < squares_.size(); ++o) {
+            for (std::size_t i = 0; i < features; ++i) squares_[o][i] = flat[i * squares_.size() + o];
+        }
+    }
+
+private:
+    template <class T>
+    void weigh(const double* coef, const T* z, std::size_t features, std::size_t outputs, double* steps) {
+        if (squares_.empty()) squares_.assign(outputs, std::vector<double>(features));
+        if (squares_.size() != outputs || squares_[0].size() != features) {
+            Store::refuse("update.squares", "has the wrong shape");
+        }
+        for (std::size_t o = 0; o < outputs; ++o) {
+            double* squares = squares_[o].data();
+            double* step = steps + o * features;
+            for (std::size_t i = 0; i < features; ++i) {
+                const double against = coef[o] * z[i];
+                squares[i] += against * against;
+                step[i] = eta_ * against / std::sqrt(std::max(squares[i], std::numeric_limits<double>::min()));
+            }
+        }
+    }
+
+    double eta_;
+    std::vector<std::vector<double>> squares_;  // one vector per output
+};
+
+// The step is the distance travelled over the root of the squared slopes so far.
+class DistanceOverGradient final : public Update {
+public:
+    Step step(const Round& round, double* coef) override {
+        const double slope = round.weight * round.weight * slope2(round);
+        if (slope == 0 || round.kxx <= 0) return {1, false};
+        const double farthest = std::max(farthest_, std::sqrt(std::max(norm2_, 0.0)));
+        const double squares = squares_ + slope * round.kxx;
+        const double own = round.weight * round.kxx;
+        const double rounds = rounds_ + own * own;
+        const double eta = std::max(farthest / std::sqrt(squares), 1 / std::sqrt(rounds));
+        const bool moves = along(round, eta * round.weight, coef);
+        farthest_ = farthest;
+        squares_ = squares;
+        rounds_ = rounds;
+        norm2_ += 2 * inner(coef, round.s, round.outputs) + inner(coef, coef, round.outputs) * round.kxx;
+        return {1, moves};
+    }
+    void save(Store& store) const override {
+        store.put("update.norm2", norm2_);
+        store.put("update.farthest", farthest_);
+        store.put("update.squares", squares_);
+        store.put("update.rounds", rounds_);
+    }
+    void load(const Store& store) override {
+        norm2_ = store.get<double>("update.norm2");
+        farthest_ = store.get<double>("update.farthest");
+        squares_ = store.get<double>("update.squares");
+        rounds_ = store.get<double>("update.rounds");
+    }
+
+private:
+    double norm2_ = 0;
+    double farthest_ = 0;
+    double squares_ = 0;
+    double rounds_ = 0;
 };
 
 class Pegasos final : public Update {

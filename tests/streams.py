@@ -1,4 +1,4 @@
-"""Generated streams, and every estimator of the library with the settings worth testing.
+"""Generated streams, and every estimator of the library with the settings worth testing (those that learn from a stream).
 
 The inputs are in generic position: no two rows, margins or kernel values are equal, so that no test depends
 on how a tie is broken. `form` is "dense", "float32", "sparse" (CSR, most of it zeros) or "wide" (CSR with
@@ -93,7 +93,7 @@ def scores_of(model, X, **options):
     return getattr(model, verb)(X, **options)
 
 
-ESTIMATORS = onkel.algorithms.estimators()
+ESTIMATORS = {name: cls for name, cls in onkel.algorithms.estimators().items() if cls.online}
 
 _BUDGET = {"budget": BUDGET}
 _STEP = {"eta": 0.3, "epsilon": 0.2}
@@ -103,6 +103,10 @@ _RESIDUAL_LOSSES = [
 ]
 _SCHEDULES = [{"eta": 0.8, "schedule": schedule} for schedule in ("1/t", "1/sqrt(t)")]
 _PA = [{"variant": "hard"}, {"variant": "I", "C": 0.4}, {"variant": "II", "C": 0.4}]
+_DUAL = {"budget": BUDGET, "merge": 4, "components": 20, "lam": 0.05}
+_FOGD = {"components": 20, "eta": 0.5}
+_NOGD = {"budget": BUDGET, "rank": 6, "eta": 0.3}
+_RRF = {"components": 20, "eta": 0.3, "eta_kernel": 0.02}
 _BOGD = {"budget": BUDGET, "eta": 0.3, "lam": 0.01}
 
 # Estimator -> settings that together use every option it has.
@@ -132,6 +136,30 @@ SETTINGS = {
         {**_BUDGET, "beta": 0.3},
         {**_BUDGET, "variant": "distil"},
         {**_BUDGET, "variant": "distil", "beta": 0.3},
+    ],
+    "DualSGDClassifier": [
+        _DUAL,
+        {**_DUAL, "loss": "logistic"},
+        {**_DUAL, "maintenance": "remove"},
+        {**_DUAL, "insert_always": True},
+        {**_DUAL, "budget": 0},
+    ],
+    "DualSGDRegressor": [{**_DUAL, "lam": 0.5}, {**_DUAL, "lam": 0.5, "loss": "squared", "epsilon": 0.2}],
+    "FOGDClassifier": [
+        _FOGD,
+        {"components": 20},
+        {"components": 20, "eta_unscaled": 0.02, "schedule": "1/sqrt(t)"},
+        {**_FOGD, "loss": "logistic", "schedule": "1/t"},
+        {**_FOGD, "schedule": "adagrad"},
+        {**_FOGD, "map": "orthogonal"},
+        {**_FOGD, "map": "sorf"},
+        {**_FOGD, "map": "fastfood"},
+    ],
+    "FOGDRegressor": [
+        {**_FOGD, "epsilon": 0.2},
+        {"components": 20},
+        {**_FOGD, "loss": "absolute", "schedule": "adagrad"},
+        {**_FOGD, "loss": "huber", "map": "fastfood"},
     ],
     "ForgetronClassifier": [_BUDGET, {**_BUDGET, "legacy_root": True}, {**_BUDGET, "variant": "basic"}],
     "ForgetronRegressor": [
@@ -163,6 +191,13 @@ SETTINGS = {
         {"eta": 0.15, "lam": 0.1, "nu": 0.4, "truncation": 20},
         {"eta": 0.15, "lam": 0.1, "loss": "squared"},
     ],
+    "NOGDClassifier": [
+        _NOGD,
+        {**_NOGD, "switch": "eager"},
+        {**_NOGD, "rank": BUDGET, "eta": 0.1},
+        {**_NOGD, "rank": None, "loss": "logistic"},
+    ],
+    "NOGDRegressor": [_NOGD, {**_NOGD, "epsilon": 0.2, "switch": "eager", "loss": "epsilon_insensitive"}],
     "OGDClassifier": [*_LOSSES, *_SCHEDULES],
     "OGDRegressor": [
         *_RESIDUAL_LOSSES,
@@ -176,6 +211,13 @@ SETTINGS = {
     "PegasosClassifier": [{"lam": 0.05}, {"lam": 0.05, "project": True}],
     "RBPClassifier": [_BUDGET, {**_BUDGET, "strict_sign_update": True}],
     "RBPRegressor": [{**_BUDGET, **_STEP}],
+    "RRFClassifier": [
+        _RRF,
+        {**_RRF, "loss": "logistic", "lam": 0.1},
+        {**_RRF, "eta_kernel": 0.0},
+        {**_RRF, "eta_kernel": 0.5, "clip": 0.6},
+    ],
+    "RRFRegressor": [_RRF, {**_RRF, "loss": "absolute"}, {**_RRF, "loss": "epsilon_insensitive", "epsilon": 0.2}],
     "StoptronClassifier": [_BUDGET, {**_BUDGET, "strict_sign_update": True}],
     "StoptronRegressor": [{**_BUDGET, **_STEP}],
     "TighterPerceptronClassifier": [

@@ -7,18 +7,21 @@ import onkel
 river = pytest.importorskip("river")
 from river import base, checks, compose, datasets, evaluate, metrics, preprocessing  # noqa: E402
 
-MODELS = {name: cls for name, cls in onkel.algorithms.estimators().items() if not name.endswith("Detector")}
+MODELS = {
+    name: cls for name, cls in onkel.algorithms.estimators().items() if cls.online and not name.endswith("Detector")
+}
 
 
 def cases():
     for name, cls in MODELS.items():
-        for number, check in enumerate(checks.yield_checks(cls())):
-            yield pytest.param(cls, check, id=f"{name}-{check.__name__}-{number}")
+        for params in cls._unit_test_params():
+            for number, check in enumerate(checks.yield_checks(cls(**params))):
+                yield pytest.param(cls(**params), check, id=f"{name}-{check.__name__}-{number}")
 
 
-@pytest.mark.parametrize(("cls", "check"), list(cases()))
-def test_checks(cls, check):
-    check(cls())
+@pytest.mark.parametrize(("model", "check"), list(cases()))
+def test_checks(model, check):
+    check(model.clone())
 
 
 @pytest.mark.parametrize("name", ["RBPClassifier", "PAClassifier", "KLRSGDClassifier"])

@@ -1,0 +1,530 @@
+"""Learners on explicit features: random Fourier features, Nyström features, learned widths, and mixtures of both worlds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.utils.validation import check_is_fitted
+
+from onkel import border
+from onkel.budgets import Landmarks, RemoveSmallest, Stop
+from onkel.estimator import Array, Estimator, Parts
+from onkel.faces import Classifier, Regressor
+from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
+from onkel.kernels import Kernel
+from onkel.losses import EpsilonInsensitive, Hinge, Loss, as_loss
+from onkel.maps import Fastfood, Fourier, Map, Nystrom, Orthogonal, Reparameterized
+from onkel.transformers import means_of, some_of
+from onkel.updates import AdaGrad, DistanceOverGradient, Gradient, PassiveAggressive, Pegasos, Update
+
+__all__ = [
+    "DualSGDClassifier",
+    "DualSGDRegressor",
+    "FOGDClassifier",
+    "FOGDRegressor",
+    "LLSVMClassifier",
+    "LLSVMRegressor",
+    "NOGDClassifier",
+    "NOGDRegressor",
+    "RRFClassifier",
+    "RRFRegressor",
+]
+
+LU = (
+    "Lu, Hoi, Wang, Zhao, Liu: Large scale online kernel learning. JMLR 17(47), 2016"
+)
+NGUYEN = (
+    "Nguyen, Le, Bui, Phung: Large-scale online kernel learning with random feature reparameterization. "
+    "IJCAI, 2017. doi:10.24963/ijcai.2017/354"
+)
+LE = "Le, Nguyen, Nguyen, Phung: Dual space gradient descent for online learning. NIPS 29, 2016"
+ZHANG = (
+    "Zhang, Lan, Wang, Moerchen: Scaling up kernel SVM on limited resources: a low-rank linearization approach. "
+    "AISTATS, 2012"
+)
+
+
+class _Fourier(Estimator):
+    """The fields of FOGD, and what they stand for."""
+
+    components: int = 400
+    eta: float | None = None
+    eta_unscaled: float | None = None
+    schedule: str = "constant"
+    map: str = "fourier"
+
+    def _features(self, kernel: Kernel) -> Features:
+        kinds: dict[str, Map] = self._choice(
+            "map",
+            fourier=lambda: Fourier(kernel, self.components),
+            orthogonal=lambda: Orthogonal(kernel, self.components),
+            sorf=lambda: Orthogonal(kernel, self.components, structured=True),
+            fastfood=lambda: Fastfood(kernel, self.components),
+        )
+        return Features(kinds())  # type: ignore[operator]
+
+    def _update(self) -> Update:
+        eta = self.eta
+        if self.eta_unscaled is not None:
+            if eta is not None:
+                raise ValueError(f"eta is {eta!r} and eta_unscaled {self.eta_unscaled!r}: give one of them")
+            eta = self.eta_unscaled * self.components
+        if self.schedule == "adagrad":
+            return AdaGrad(8 / math.sqrt(2 * self.components) if eta is None else eta)
+        if eta is not None:
+            return Gradient(eta, schedule=self.schedule)
+        if self.schedule != "constant":
+            raise ValueError(f"the schedule {self.schedule!r} needs a step: set eta")
+        return DistanceOverGradient()
+
+
+class FOGDClassifier(_Fourier, Classifier):
+    """Fourier online gradient descent: linear in random features of the kernel, at constant cost and memory.
+
+    z(x) = [cos q, sin q] / sqrt(components);  w <- w - eta_t l'(<w, z(x)>) z(x)
+
+    Composition: Learner(Features(Fourier(kernel, components)), loss, DistanceOverGradient() or Gradient(eta) or
+    AdaGrad(eta))
+
+    Parameters
+    ----------
+    components : D, number of random directions; each gives a cosine and a sine
+    eta : step, > 0; None: nothing to choose, the step follows the distance travelled (or for "adagrad" is
+        8 / sqrt(2 components))
+    eta_unscaled : the step as the paper has it, for features without 1 / sqrt(components): eta / components
+    schedule : eta_t is "constant", "1/t" or "1/sqrt(t)" times eta; "adagrad": a rate for each weight
+    map : "fourier" (Gaussian, Laplacian and Cauchy kernels; features may appear later), "orthogonal", "sorf" or
+        "fastfood" (Gaussian; the features of the first call)
+    loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
+    kernel, average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithms 8 and 10
+    """
+
+    loss: Loss | str = "hinge"
+    paper: ClassVar[str] = LU
+    aliases: ClassVar[tuple[str, ...]] = ("FOGD", "MFOGD", "Fourier OGD", "RKS", "ORF", "SORF", "Fastfood")
+    cost: ClassVar[str] = "D d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return self._features(kernel), as_loss(self.loss, "classification"), self._update()
+
+
+class FOGDRegressor(_Fourier, Regressor):
+    """Fourier online gradient descent for regression.
+
+    w <- w - eta_t l'(<w, z(x)> - y) z(x); the squared loss is r^2 / 2 outside the tube |r| <= epsilon
+
+    Composition: Learner(Features(Fourier(kernel, components)), loss, DistanceOverGradient() or Gradient(eta) or
+    AdaGrad(eta))
+
+    Parameters
+    ----------
+    components, eta, eta_unscaled, schedule, map : as for FOGDClassifier
+    loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
+    epsilon : half width of the tube of "squared" and "epsilon_insensitive", >= 0
+    kernel, average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithm 12
+    """
+
+    loss: Loss | str = "squared"
+    epsilon: float = 0.1
+    paper: ClassVar[str] = LU
+    aliases: ClassVar[tuple[str, ...]] = ("FOGD", "FOGD-R")
+    cost: ClassVar[str] = "D d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return self._features(kernel), as_loss(self.loss, "regression", epsilon=self.epsilon), self._update()
+
+
+class _Nystrom(Estimator):
+    """The fields of NOGD, and what they stand for."""
+
+    budget: int = 100
+    rank: int | None = None
+    eta: float = 0.2
+    switch: str = "lazy"
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"rank": 100}  # river's streams are not scaled: K is a unit matrix, and a cut through equals is arbitrary
+
+    def _expansion(self, kernel: Kernel) -> Expansion:
+        Stop(self.budget)  # is it a budget?
+        rank = max(1, self.budget // 5) if self.rank is None else self.rank
+        return Expansion(kernel, Landmarks(self.budget, rank, self.switch))
+
+
+class NOGDClassifier(_Nystrom, Classifier):
+    """Nyström online gradient descent: an expansion whose terms become the landmarks of a Nyström map.
+
+    OGD until f has `budget` terms; then, with K = V D V' their kernel matrix and its `rank` largest eigenvalues,
+    z(x) = D^-1/2 V' k(x), w = D^1/2 V' coef, and w <- w - eta l'(<w, z(x)>) z(x)
+
+    Composition: Learner(Expansion(kernel, Landmarks(budget, rank, switch)), loss, Gradient(eta))
+
+    Parameters
+    ----------
+    budget : B, number of landmarks
+    rank : k, number of features, at most the budget; None: a fifth of it
+    eta : step, > 0
+    switch : "lazy": in the first round that finds no room; "eager": as soon as the last landmark is there
+    loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
+    kernel, average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithms 9 and 11
+    """
+
+    loss: Loss | str = "hinge"
+    paper: ClassVar[str] = LU
+    aliases: ClassVar[tuple[str, ...]] = ("NOGD", "MNOGD", "Nystrom OGD")
+    cost: ClassVar[str] = "B d (+ B k)"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return self._expansion(kernel), as_loss(self.loss, "classification"), Gradient(self.eta)
+
+
+class NOGDRegressor(_Nystrom, Regressor):
+    """Nyström online gradient descent for regression.
+
+    As NOGDClassifier, with steps -eta l'(f(x) - y); the squared loss is r^2 / 2 outside the tube |r| <= epsilon
+
+    Composition: Learner(Expansion(kernel, Landmarks(budget, rank, switch)), loss, Gradient(eta))
+
+    Parameters
+    ----------
+    budget, rank, eta, switch : as for NOGDClassifier
+    loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
+    epsilon : half width of the tube of "squared" and "epsilon_insensitive", >= 0
+    kernel, average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithm 13
+    """
+
+    loss: Loss | str = "squared"
+    epsilon: float = 0.1
+    paper: ClassVar[str] = LU
+    aliases: ClassVar[tuple[str, ...]] = ("NOGD", "NOGD-R")
+    cost: ClassVar[str] = "B d (+ B k)"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        loss = as_loss(self.loss, "regression", epsilon=self.epsilon)
+        return self._expansion(kernel), loss, Gradient(self.eta)
+
+
+class _Reparameterized(Estimator):
+    """The fields of RRF, and what they stand for."""
+
+    components: int = 100
+    eta: float = 1.0
+    eta_kernel: float = 0.01
+    lam: float = 0.0
+    clip: float = 20.0
+    words: ClassVar[dict[str, str]] = {"Reparameterized.eta": "eta_kernel"}
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"eta_kernel": 1e-8}  # river's streams are not scaled: there, larger steps are chaotic
+
+    def _features(self, kernel: Kernel) -> Features:
+        return Features(Reparameterized(kernel, self.components, self.eta_kernel, self.clip))
+
+    @property
+    def widths_(self) -> Array:
+        """exp(g), one for each feature of the input: by how much the kernel stretches it (0: it ignores it)."""
+        check_is_fitted(self)
+        return np.exp(self._learner.state()["map.log_widths"])
+
+
+class RRFClassifier(_Reparameterized, Classifier):
+    """Reparameterized random features: the kernel's width is learned for each feature, along with the weights.
+
+    q = sum_j exp(g_j) e_j x_j with e drawn once;  z(x) = [cos q, sin q] / sqrt(components)
+    w <- (1 - eta lam) w - eta l' z(x);  g <- g - eta_kernel l' df/dg, both at the old w and g
+
+    Composition: Learner(Features(Reparameterized(kernel, components, eta_kernel, clip)), loss, Gradient(eta, lam))
+
+    Parameters
+    ----------
+    components : D, number of random directions
+    eta : step of the weights, > 0 (the paper's, for features without 1 / sqrt(components), is eta / components)
+    eta_kernel : step of the log-widths g, >= 0; 0: the widths stay, as in FOGD
+    lam : regularisation of the weights, eta lam < 1
+    clip : g stays within -clip .. clip
+    loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
+    kernel : its gamma gives the widths to start from, sqrt(2 gamma) for the Gaussian
+    average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    nguyen2017large: Nguyen, Le, Bui, Phung, IJCAI, 2017, algorithm 1. doi:10.24963/ijcai.2017/354
+    """
+
+    loss: Loss | str = "hinge"
+    paper: ClassVar[str] = NGUYEN
+    aliases: ClassVar[tuple[str, ...]] = ("RRF", "RRF-Hinge", "RRF-Logit")
+    cost: ClassVar[str] = "D d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return self._features(kernel), as_loss(self.loss, "classification"), Gradient(self.eta, self.lam)
+
+
+class RRFRegressor(_Reparameterized, Regressor):
+    """Reparameterized random features for regression.
+
+    As RRFClassifier, with l' = l'(f(x) - y); the squared loss r^2 / 2 has no tube
+
+    Composition: Learner(Features(Reparameterized(kernel, components, eta_kernel, clip)), loss, Gradient(eta, lam))
+
+    Parameters
+    ----------
+    components, eta, eta_kernel, lam, clip : as for RRFClassifier
+    loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
+    epsilon : half width of the tube of "epsilon_insensitive", >= 0
+    kernel : its gamma gives the widths to start from, sqrt(2 gamma) for the Gaussian
+    average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    nguyen2017large: Nguyen, Le, Bui, Phung, IJCAI, 2017, algorithm 1. doi:10.24963/ijcai.2017/354
+    """
+
+    eta: float = 0.1
+    loss: Loss | str = "squared"
+    epsilon: float = 0.1
+    paper: ClassVar[str] = NGUYEN
+    aliases: ClassVar[tuple[str, ...]] = ("RRF", "RRF-l1", "RRF-l2", "RRF-eps")
+    cost: ClassVar[str] = "D d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        tube = {} if self.loss == "squared" else {"epsilon": self.epsilon}
+        return self._features(kernel), as_loss(self.loss, "regression", **tube), Gradient(self.eta, self.lam)
+
+
+class _Dual(Estimator):
+    """The fields of DualSGD, and what they stand for."""
+
+    budget: int = 100
+    merge: int = 20
+    components: int = 200
+    lam: float = 0.001
+    maintenance: str = "merge"
+    insert_always: bool = False
+    words: ClassVar[dict[str, str]] = {"RemoveSmallest.budget": "budget"}
+
+    def _hypothesis(self, kernel: Kernel) -> Hypothesis:
+        makers = self._choice(
+            "maintenance",
+            merge=lambda: Dual(
+                kernel, Fourier(kernel, self.components), self.budget, self.merge, self.insert_always
+            ),
+            remove=lambda: Expansion(kernel, RemoveSmallest(self.budget)),
+        )
+        if self.maintenance == "remove" and self.insert_always:
+            raise ValueError('insert_always goes with maintenance="merge"')
+        made: Hypothesis = makers()
+        return made
+
+
+class DualSGDClassifier(_Dual, Classifier):
+    """Dual space gradient descent: few terms in the kernel's space, and all that came before in random features.
+
+    f(x) = sum_i a_i k(x_i, x) + <v, z(x)>;  f <- (1 - 1/t) f;  a new term has a = -l' / (lam t)
+    A full set of terms is merged first: the `merge` smallest go over, v <- v + sum_i a_i z(x_i)
+
+    Composition: Learner(Dual(kernel, Fourier(kernel, components), budget, merge), loss, Pegasos(lam)), or with
+    maintenance "remove" Learner(Expansion(kernel, RemoveSmallest(budget)), loss, Pegasos(lam))
+
+    Parameters
+    ----------
+    budget : B, number of terms; 0: random features alone
+    merge : k, number of terms that go over at once
+    components : D, number of random directions
+    lam : regularisation, > 0
+    maintenance : "merge", or "remove": the smallest term is dropped
+    insert_always : also insert a term (of coefficient 0) where the loss has no slope, as the released program
+    loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
+    kernel, average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    le2016dual: Le, Nguyen, Nguyen, Phung, NIPS 29, 2016, algorithm 1
+    """
+
+    loss: Loss | str = "hinge"
+    paper: ClassVar[str] = LE
+    aliases: ClassVar[tuple[str, ...]] = ("DualSGD", "DualSGD-Hinge", "DualSGD-Logit")
+    cost: ClassVar[str] = "(B + D) d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return self._hypothesis(kernel), as_loss(self.loss, "classification"), Pegasos(self.lam)
+
+
+class DualSGDRegressor(_Dual, Regressor):
+    """Dual space gradient descent for regression.
+
+    As DualSGDClassifier, with l' = l'(f(x) - y)
+
+    Composition: Learner(Dual(kernel, Fourier(kernel, components), budget, merge), loss, Pegasos(lam)), or with
+    maintenance "remove" Learner(Expansion(kernel, RemoveSmallest(budget)), loss, Pegasos(lam))
+
+    Parameters
+    ----------
+    budget, merge, components, lam, maintenance, insert_always : as for DualSGDClassifier
+    loss : "epsilon_insensitive", "absolute", "squared", "huber", "quantile" or an object
+    epsilon : half width of the tube of "epsilon_insensitive" and "squared", >= 0
+    kernel, average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    le2016dual: Le, Nguyen, Nguyen, Phung, NIPS 29, 2016, algorithm 1
+    """
+
+    lam: float = 0.01
+    loss: Loss | str = "epsilon_insensitive"
+    epsilon: float = 0.1
+    paper: ClassVar[str] = LE
+    aliases: ClassVar[tuple[str, ...]] = ("DualSGD", "DualSGD-eps", "DualSGD-l1")
+    cost: ClassVar[str] = "(B + D) d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return self._hypothesis(kernel), as_loss(self.loss, "regression", epsilon=self.epsilon), Pegasos(self.lam)
+
+
+class _Batch(Estimator):
+    """LLSVM learns from all rows at once: it can be fitted and asked, but does not go on learning."""
+
+    budget: int = 100
+    rank: int | None = None
+    lam: float = 1.0
+    landmarks: str = "kmeans"
+    chunk: int = 50_000
+    online: ClassVar[bool] = False
+    river_kind: ClassVar[str] = ""
+
+    def _no_stream(self) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} learns from all rows at once: use fit")
+
+    learn = partial_fit = learn_one = learn_many = property(_no_stream)  # type: ignore[assignment]
+
+    def parts(self, kernel: Kernel) -> Parts:
+        raise NotImplementedError
+
+    def _solve(self, X: Any, target: Array, weight: Array | None, svm: Any) -> None:
+        """Landmarks, their Nyström features, and a linear machine on them, written down as an expansion."""
+        Z = self._landmarks(X)
+        kernel = self.kernel_
+        transform = Nystrom(kernel, self.rank).transform(kernel(Z))
+        features = np.empty((X.shape[0], len(transform)))
+        for start in range(0, len(features), 1000):
+            rows = X[start : start + 1000]
+            features[start : start + 1000] = kernel(rows.toarray() if hasattr(rows, "toarray") else rows, Z) @ transform.T
+        seed = self._run["seed"] % 2**32
+        svm.set_params(C=1 / self.lam, fit_intercept=False, dual=True, max_iter=20_000, random_state=seed)
+        svm.fit(features, target, weight)
+        coef = np.atleast_2d(svm.coef_) @ transform
+        born = np.arange(1.0, len(Z) + 1)[:, None]
+        state = {"basis.x": Z.astype(X.dtype), "basis.coef": coef.T, "basis.born": born}
+        self._learner.restore(state | {"scale": np.array(1.0), "t": np.array(X.shape[0])})
+
+    def _landmarks(self, X: Any) -> Array:
+        chooser = self._choice("landmarks", kmeans=means_of, random=some_of)
+        return np.asarray(chooser(X[: self.chunk] if chooser is means_of else X, self.budget, self._run["seed"]))
+
+
+class LLSVMClassifier(_Batch, Classifier):
+    """Low-rank linearised SVM, the batch baseline: a linear machine on Nyström features, fitted to all rows at once.
+
+    z(x) = K_ZZ^-1/2 k_Z(x) for landmarks Z;  min_w |w|^2 / 2 + (1/lam) sum_i max(0, 1 - y_i <w, z(x_i)>)
+    Several classes: one against the rest. There is `fit` only; the solver is LIBLINEAR's.
+
+    Composition: none of the loop; the result is Expansion(kernel, Stop(budget)) on the landmarks
+
+    Parameters
+    ----------
+    budget : B, number of landmarks
+    rank : number of features kept; None: all
+    lam : regularisation, > 0
+    landmarks : "kmeans" (of the first `chunk` rows) or "random" (rows)
+    chunk : number of rows the means are taken from
+    kernel, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    zhang2012scaling: Zhang, Lan, Wang, Moerchen, AISTATS, 2012
+    """
+
+    paper: ClassVar[str] = ZHANG
+    aliases: ClassVar[tuple[str, ...]] = ("LLSVM",)
+    cost: ClassVar[str] = "batch"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return Expansion(kernel, Stop(self.budget)), Hinge(), PassiveAggressive(C=1 / self.lam)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to all rows."""
+        return self._become(self._fresh()._fit(X, y, sample_weight))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        X = self._rows(X, first=True)
+        y = border.as_labels(y, X)
+        weight = border.as_weight(sample_weight, X)
+        self._refuse_too_large(X)
+        if len(border.different(y)) < 2:
+            raise ValueError(f"y holds one class only, {y[0]!r}: a machine needs two")
+        self._know(y, None, X, None)
+        self._solve(X, np.searchsorted(self.classes_, y), weight, LinearSVC(loss="hinge"))
+        return self
+
+
+class LLSVMRegressor(_Batch, Regressor):
+    """Low-rank linearised support vector regression, the batch baseline: fitted to all rows at once.
+
+    z(x) = K_ZZ^-1/2 k_Z(x) for landmarks Z;  min_w |w|^2 / 2 + (1/lam) sum_i max(0, |y_i - <w, z(x_i)>| - epsilon)
+
+    Composition: none of the loop; the result is Expansion(kernel, Stop(budget)) on the landmarks
+
+    Parameters
+    ----------
+    budget, rank, lam, landmarks, chunk : as for LLSVMClassifier
+    epsilon : half width of the tube, >= 0
+    kernel, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    zhang2012scaling: Zhang, Lan, Wang, Moerchen, AISTATS, 2012
+    """
+
+    epsilon: float = 0.1
+    paper: ClassVar[str] = ZHANG
+    aliases: ClassVar[tuple[str, ...]] = ("LLSVM",)
+    cost: ClassVar[str] = "batch"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return Expansion(kernel, Stop(self.budget)), EpsilonInsensitive(self.epsilon), PassiveAggressive(C=1 / self.lam)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to all rows."""
+        return self._become(self._fresh()._fit(X, y, sample_weight))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        X = self._rows(X, first=True)
+        target = border.as_target(y, X)
+        weight = border.as_weight(sample_weight, X)
+        self._refuse_too_large(X)
+        self._begin(1, X, None)
+        self._solve(X, target, weight, LinearSVR(epsilon=self.epsilon, loss="epsilon_insensitive"))
+        return self
