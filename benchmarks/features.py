@@ -74,15 +74,16 @@ def fourier(bench: Bench) -> Result:
                 if form == "dense" and sp.issparse(X):
                     X = X.toarray()
                 keys, peaks = np.arange(X.shape[1], dtype=np.uint64), bench.peaks
+                products = D * (X.nnz if sp.issparse(X) else X.size)
                 directions = Fourier(Gaussian(stream.gamma), D).draw(keys, 0)["directions"].astype(dtype)
                 row, us = compare(
                     bench,
                     n,
-                    lambda plain, X=X, y=y, e=directions: plain.fourier(X, y, directions=e, eta=1.6),
+                    partial(Plain.fourier, X=X, y=y, directions=directions, eta=1.6),
                     begun(fogd(components=D, gamma=stream.gamma), X, y),
                     target,
                     {
-                        "multiply-adds": partial(peaks.multiply_add, dtype, D * (X.nnz if sp.issparse(X) else X.size), 1),
+                        "multiply-adds": partial(peaks.multiply_add, dtype, products, 1),
                         "sincos": partial(peaks.sincos, dtype, D, n),
                         "dot": partial(peaks.dot, dtype, 2 * D, n),
                         "axpy": partial(peaks.axpy, dtype, 2 * D, n),
@@ -123,7 +124,7 @@ def nystrom(bench: Bench) -> Result:
             row, _ = compare(
                 bench,
                 n,
-                lambda plain, X=X, y=y, s=setting: plain.nystrom(X, y, **s, eta=eta, gamma=stream.gamma),
+                partial(Plain.nystrom, X=X, y=y, **setting, eta=eta, gamma=stream.gamma),
                 Again(model, lambda model, X=X, y=y: mistakes(model.learn(X, y), y)),
                 10,
             )
@@ -141,11 +142,10 @@ def learned_widths(bench: Bench) -> Result:
             X, y = stream.head(n, dtype)
             keys = np.arange(X.shape[1], dtype=np.uint64)
             directions = Reparameterized(kernel, D).draw(keys, 0)["directions"].astype(dtype)
-            start = math.log(kernel.frequency)
             row, _ = compare(
                 bench,
                 n,
-                lambda plain, X=X, y=y, e=directions: plain.widths(X, y, directions=e, start=start, **setting),
+                partial(Plain.widths, X=X, y=y, directions=directions, start=math.log(kernel.frequency), **setting),
                 begun(onkel.RRFClassifier(components=D, kernel=kernel, **setting), X, y),
                 10,
             )

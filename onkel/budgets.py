@@ -99,8 +99,8 @@ class Landmarks(Bounded):
     """The first `budget` terms become the landmarks of a Nyström map, and steps are taken in its features (NOGD).
 
     With z(x) = M k(x) the `rank` features of the landmarks (`Nystrom`), f becomes its projection on them, and a step
-    coef * z(x) of the weights is the step M' M k(x) * coef of the coefficients: f stays an expansion. This begins in the
-    first round that finds no room for its term (switch "lazy") or at the end of the round that fills it ("eager").
+    coef * z(x) of the weights is the step M' M k(x) * coef of the coefficients: f stays an expansion. This begins in
+    the first round that finds no room for its term (switch "lazy") or at the end of the round that fills it ("eager").
     """
 
     rank: int = 20

@@ -70,7 +70,9 @@ class Learner:
         if update.exact_norm and not hypothesis.exact:
             raise ValueError(f"{update!r} needs a budget that only appends, got {hypothesis.parts[-1]!r}")
         if update.one_by_one and not hypothesis.explicit:
-            raise ValueError(f"{update!r} moves each weight by itself and needs explicit features, got {hypothesis.parts!r}")
+            raise ValueError(
+                f"{update!r} moves each weight by itself and needs explicit features, got {hypothesis.parts!r}"
+            )
         self.hypothesis, self.loss, self.update = hypothesis, loss, update
         self.average = average if average == "all" else bool(average)
         keys = np.arange(columns, dtype=np.uint64) if keys is None else keys

@@ -1,7 +1,7 @@
-"""Line charts as self-contained HTML: an SVG with labels at the ends of the lines, readable without script.
+"""Line charts: `chart` for the report's page, `figure` as an SVG file of its own, `trail` for what a model learns.
 
-The lines live in an SVG that stretches with the page; all text is HTML around it, which keeps its size on a
-phone. Colours are those of the page's style sheet (`--line-0` and so on).
+In a page the lines live in an SVG that stretches with it; all text is HTML around it, which keeps its size on a
+phone. Colours are those of the page's style sheet (`--line-0` and so on). A figure brings its own, for light and dark.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -233,3 +234,90 @@ def _data(lines: Sequence[Line], across: Axis, vertical: Axis, show: Callable[[f
     }
     # "</script>" inside a name must not end the element
     return f'<script type="application/json">{json.dumps(content).replace("<", chr(92) + "u003c")}</script>'
+
+
+# -- figures: one SVG file, for manuals and papers
+
+_PALETTE = ("#2a78c2", "#d1600f", "#2b8a4b", "#b0368f", "#8a6d00", "#6a51c9", "#c93a3a", "#12858f")
+_SIZE = (760, 400)
+_FRAME = (58, 40, 560, 350)  # left, top, right, bottom of the plot
+
+
+def trail(
+    model: Any,
+    X: Any,
+    y: Any,
+    attribute: str = "widths_",
+    *,
+    names: Sequence[str] = (),
+    points: int = 100,
+    **learn: Any,
+) -> str:
+    """Learn from the rows in order, and draw how a learned attribute moves: one line for each of its numbers.
+
+    Parameters
+    ----------
+    model : an estimator, as RRFClassifier; it goes on learning
+    X, y : the rows and targets to learn from
+    attribute : what to watch, an array of one axis
+    names : of the lines (default: the model's feature names, or numbers)
+    points : how often to look
+    learn : passed on to `model.learn`, as classes=
+    """
+    cuts = np.unique(np.linspace(0, len(y), points + 1).astype(int))
+    seen = []
+    for start, stop in pairwise(cuts):
+        model.learn(X[start:stop], y[start:stop], **learn)
+        seen.append(np.array(getattr(model, attribute), dtype=np.float64))
+    values = np.stack(seen, axis=1)
+    labels = list(names) or [str(name) for name in getattr(model, "feature_names_in_", range(len(values)))]
+    if len(labels) != len(values):
+        raise ValueError(f"names has {len(labels)} entries, {attribute} has {len(values)}: give one for each")
+    lines = [
+        Line(label, i, cuts[1:].astype(float), line) for i, (label, line) in enumerate(zip(labels, values, strict=True))
+    ]
+    return figure(lines, title=f"{type(model).__name__}.{attribute}", horizontal="examples")
+
+
+def figure(lines: Sequence[Line], *, title: str, horizontal: str, vertical: Axis | None = None) -> str:
+    """A chart as a self-contained SVG document."""
+    left, top, right, bottom = _FRAME
+    finite = np.concatenate([line.y[np.isfinite(line.y)] for line in lines] or [np.zeros(1)])
+    down = vertical or axis(min(0.0, float(finite.min(initial=0))), float(finite.max(initial=0)))
+    across = axis(0.0, float(lines[0].x[-1]), about=7, whole=True)
+
+    def place(line: Line) -> str:
+        x = left + (right - left) * across.share(line.x)
+        y = bottom - (bottom - top) * down.share(line.y)
+        return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True) if math.isfinite(b))
+
+    text = [f'<text x="{left}" y="22" class="title">{html.escape(title)}</text>']
+    for value, share in zip(down.ticks, down.share(down.ticks), strict=True):
+        y = bottom - (bottom - top) * float(share)
+        text.append(f'<path class="grid" d="M{left} {y:.1f}H{right}"/>')
+        text.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
+    for value, share in zip(across.ticks, across.share(across.ticks), strict=True):
+        x = left + (right - left) * float(share)
+        text.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="middle">{value:,.0f}</text>')
+    text.append(f'<text x="{right}" y="{bottom + 38}" text-anchor="end">{html.escape(horizontal)}</text>')
+    height = bottom - top
+    ends = [_clip(1.0 - down.share(line.y[-1])) for line in lines]
+    for line, end, label in zip(lines, ends, spread(ends, min(18 / height, 1 / max(len(lines), 1))), strict=True):
+        look = f'stroke="{_PALETTE[line.number % COLOURS]}" stroke-dasharray="{_DASHES[line.number // COLOURS % 4]}"'
+        text.append(f'<polyline class="line" {look} points="{place(line)}"/>')
+        start, stop = f"{right} {top + height * end:.1f}", f"{right + 24} {top + height * label:.1f}"
+        text.append(f'<path class="leader" {look} d="M{start}L{stop}"/>')
+        last = f"{line.y[-1]:.3g}"
+        text.append(
+            f'<text x="{right + 30}" y="{top + height * label + 4:.1f}">{html.escape(line.name)}: {last}</text>'
+        )
+    style = (
+        "text{font:13px system-ui,sans-serif;fill:#333}.title{font-weight:600;font-size:15px}"
+        ".grid{stroke:#8884;fill:none}.line{fill:none;stroke-width:2;stroke-linejoin:round}.leader{fill:none;opacity:.6}"
+        "@media(prefers-color-scheme:dark){text{fill:#ddd}}"
+    )
+    width, tall = _SIZE
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {tall}" role="img" '
+        f'aria-label="{html.escape(title)}"><style>{style}</style>\n' + "\n".join(text) + "\n</svg>\n"
+    )

@@ -1,6 +1,6 @@
 """Transformers: the maps alone, as steps of a scikit-learn pipeline.
 
-`fit` looks at the columns (Nyström: at the rows) and `transform` gives the features; <z(x), z(x')> is close to k(x, x').
+`fit` looks at the columns (Nyström: at the rows), `transform` gives the features: <z(x), z(x')> is close to k(x, x').
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class NystromTransformer(Transformer):
         if not isinstance(self.landmarks, str):
             given = border.as_rows(self.landmarks)
             if given.shape[1] != X.shape[1]:
-                raise ValueError(f"landmarks have {given.shape[1]} columns, X has {X.shape[1]}: they must be of one width")
+                raise ValueError(f"landmarks have {given.shape[1]} columns, X has {X.shape[1]}: give them the same")
             return _dense(given)
         if self.landmarks == "kmeans":
             return means_of(X, self.components, self._seed())

@@ -1,8 +1,9 @@
 """Updates: how much to forget, and how far to move along the slope of the loss.
 
 `step(round, memory)` returns (shrink, coef): the hypothesis becomes shrink * f, and a term with
-coefficients `coef` (one per output; None: no term) is offered to the budget, or moves the weights of explicit features
-by coef * z(x). It is called every round. A rule that moves each weight by itself returns all the moves (features, outputs).
+coefficients `coef` (one per output; None: no term) is offered to the budget, or moves the weights of explicit
+features by coef * z(x). It is called every round. A rule that moves each weight by itself returns all the moves, of
+shape (features, outputs).
 
 `start()` gives the memory an update keeps between rounds. An entry named `threshold` is the margin or
 tube that the loss of the next round is taken at (`Loss.at`): adaptive thresholds need nothing else.
@@ -139,7 +140,7 @@ class Gradient(Update):
 
 
 class AdaGrad(Update):
-    """w_j <- w_j - eta g_j / sqrt(sum of g_j^2 so far), g = slope * z(x): frequent features move less (Duchi et al. 2011)."""
+    """w_j <- w_j - eta g_j / sqrt(sum of g_j^2 so far), g = slope * z(x): a rate for each weight (Duchi et al. 2011)."""
 
     eta: float = 0.1
 

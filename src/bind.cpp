@@ -107,8 +107,7 @@ private:
 TablePointer table(const Input<double>& array) {
     if (array.ndim() == 0 || array.size() == 0) throw std::invalid_argument("an array with numbers is needed");
     const std::size_t columns = array.shape(array.ndim() - 1);
-    return std::make_shared<Table>(
-        Table{{array.data(), array.data() + array.size()}, array.size() / columns, columns});
+    return std::make_shared<Table>(Table{{array.data(), array.data() + array.size()}, array.size() / columns, columns});
 }
 
 std::shared_ptr<Map> directions(const Input<double>& drawn, double reach) {

@@ -209,7 +209,8 @@ private:
     void fill(const Store& store, const std::string& name, Columns& columns) const {
         using Value = typename Columns::value_type::value_type;
         const auto values = store.get<Value>(name, 2);
-        if (store.shape(name) != std::vector<std::size_t>{features(), outputs}) Store::refuse(name, "has the wrong shape");
+        if (store.shape(name) != std::vector<std::size_t>{features(), outputs})
+            Store::refuse(name, "has the wrong shape");
         for (std::size_t i = 0; i < features(); ++i) {
             for (std::size_t o = 0; o < outputs; ++o) columns[o][i] = values[i * outputs + o];
         }

@@ -759,8 +759,8 @@ void hadamard(T* v, size_t n) {
 }
 
 template <class T>
-constexpr Simd<T> table = {dense<T>, dense_many<T>, sparse_many<T>, exp<T>, dot<T>,
-                           axpy<T>,  transposed<T>, sincos<T>,      inner,  add_scaled<T>, hadamard<T>};
+constexpr Simd<T> table = {dense<T>,      dense_many<T>, sparse_many<T>, exp<T>,        dot<T>,     axpy<T>,
+                           transposed<T>, sincos<T>,     inner,          add_scaled<T>, hadamard<T>};
 
 }  // namespace
 

@@ -56,7 +56,8 @@ class Update {
 public:
     virtual ~Update() = default;
     virtual Step step(const Round& round, double* coef) = 0;
-    // Does every weight move by a step of its own? Then `each` turns the direction coef z into steps (outputs, features).
+    // Does every weight move by a step of its own? Then `each` turns the direction coef z into steps (outputs,
+    // features).
     virtual bool one_by_one() const { return false; }
     virtual void each(const double* /*coef*/, const float* /*z*/, std::size_t /*features*/, std::size_t /*outputs*/,
                       double* /*steps*/) {}

@@ -1,4 +1,4 @@
-"""Generated streams, and every estimator of the library with the settings worth testing (those that learn from a stream).
+"""Generated streams, and every estimator that learns from a stream, with the settings worth testing.
 
 The inputs are in generic position: no two rows, margins or kernel values are equal, so that no test depends
 on how a tie is broken. `form` is "dense", "float32", "sparse" (CSR, most of it zeros) or "wide" (CSR with
