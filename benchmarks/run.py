@@ -253,8 +253,8 @@ def others(bench: Bench) -> Result:
     stream, size = streams.ijcnn1(), 400
     X, y = stream.head(bench.size(10_000))
     makers: dict[str, Callable[[], Any]] = {
-        "BOGD": partial(bogd, budget=size, **stream.setting),
-        "FOGD": partial(features.fogd, components=size, gamma=stream.gamma),
+        "onkel BOGD": partial(bogd, budget=size, **stream.setting),
+        "onkel FOGD": partial(features.fogd, components=size, gamma=stream.gamma),
     }
 
     def together(make: Callable[[], Any], n: int) -> int:
@@ -267,30 +267,26 @@ def others(bench: Bench) -> Result:
 
     entries: list[neighbours.Entry] = []
     for name, make in makers.items():
-        entries.append((f"onkel {name}, learn", len(y), partial(together, make), None))
-        entries.append((f"onkel {name}, predict_one and learn_one", len(y), partial(one_by_one, make), None))
+        entries.append((f"{name}, learn", len(y), partial(together, make), None))
+        entries.append((f"{name}, calls", len(y), partial(one_by_one, make), None))  # predict_one, learn_one
     entries += [*neighbours.sklearn(X, y, stream.gamma, size), *neighbours.river(X, y, stream.gamma, size)]
     scores = {name: make().learn(X, y) for name, make in makers.items()}
+    bases = ("onkel BOGD, learn", "onkel FOGD, learn", "onkel FOGD, calls")
     rows, took = [], {}
     for name, most, run, target in entries:
         n = min(most, len(y))
-        seconds, wrong = race(3 if name.startswith("onkel") else 1, {name: partial(run, n)})
+        seconds, wrong = race(3 if "onkel" in name else 1, {name: partial(run, n)})
         took[name] = us = seconds[name] / n * 1e6
-        # like is compared with like: chunks with `learn`, calls with one example with such calls
-        like = "learn" if "chunks" in name else "predict_one and learn_one"
-        times = us / took[f"onkel FOGD, {like}"] if target else None
         rows.append(
             {
                 "learner": name,
                 "examples": n,
                 "us/example": us,
-                "times BOGD": us / took["onkel BOGD, learn"],
-                "times FOGD": us / took["onkel FOGD, learn"] if "onkel FOGD, learn" in took else None,
-                "like with like": times,
+                **{base.replace("onkel", "times"): us / took[base] if base in took else None for base in bases},
                 "target": target,
-                "met": times >= target if times and target else None,
+                "met": us / took["onkel FOGD, learn"] >= target if target else None,
                 "mistakes %": 100 * wrong[name] / n,
-                **{f"{of}'s %": 100 * mistakes(s[:n], y[:n]) / n for of, s in scores.items()},
+                **{f"{of} %": 100 * mistakes(s[:n], y[:n]) / n for of, s in scores.items()},
             }
         )
     return Result(f"Predict, then learn, at sizes of {size} ({stream.name}, float64)", rows)

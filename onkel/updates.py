@@ -140,7 +140,7 @@ class Gradient(Update):
 
 
 class AdaGrad(Update):
-    """w_j <- w_j - eta g_j / sqrt(sum of g_j^2 so far), g = slope * z(x): a rate for each weight (Duchi et al. 2011)."""
+    """w_j <- w_j - eta g_j / sqrt(sum of g_j^2 so far), g = slope z(x): a rate for each weight (Duchi et al. 2011)."""
 
     eta: float = 0.1
 
