@@ -1,5 +1,6 @@
 // What the machine can do at best: multiply-adds between registers, sine and cosine together, and sums and steps
 // over numbers near the processor. Each is done `times` times for `size` numbers.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -58,9 +59,13 @@ struct Peak {
     using WideBits = typename V::WideBits;
     static constexpr std::size_t width = bytes / sizeof(T);
 
-    alignas(64) static inline T a[1 << 14], b[1 << 14], c[1 << 14];
+    alignas(64) static inline T a[1 << 13], b[1 << 13], c[1 << 13];
 
     static Wide& at(T* numbers, std::size_t i) { return *reinterpret_cast<Wide*>(numbers + i); }
+    // Pages never written to would all be the same one.
+    static void fill() {
+        for (T* numbers : {a, b, c}) std::fill(numbers, numbers + (1 << 13), T(0.5));
+    }
     // The compiler may not know what is in the arrays.
     static void forget() { asm volatile("" : : "r"(a), "r"(b), "r"(c) : "memory"); }
 
@@ -142,20 +147,28 @@ struct Peak {
     }
 };
 
+using Work = void (*)(std::size_t size, std::size_t times);
+
+// For numbers of type float or double
+void run(int single, Work on_floats, Work on_doubles, std::size_t size, std::size_t times) {
+    single ? Peak<float>::fill() : Peak<double>::fill();
+    (single ? on_floats : on_doubles)(size, times);
+}
+
 }  // namespace
 
 extern "C" {
 
 void peak_fma(int single, std::size_t size, std::size_t times) {
-    (single ? Peak<float>::fma : Peak<double>::fma)(size, times);
+    run(single, Peak<float>::fma, Peak<double>::fma, size, times);
 }
 void peak_sincos(int single, std::size_t size, std::size_t times) {
-    (single ? Peak<float>::sincos : Peak<double>::sincos)(size, times);
+    run(single, Peak<float>::sincos, Peak<double>::sincos, size, times);
 }
 void peak_dot(int single, std::size_t size, std::size_t times) {
-    (single ? Peak<float>::dot : Peak<double>::dot)(size, times);
+    run(single, Peak<float>::dot, Peak<double>::dot, size, times);
 }
 void peak_axpy(int single, std::size_t size, std::size_t times) {
-    (single ? Peak<float>::axpy : Peak<double>::axpy)(size, times);
+    run(single, Peak<float>::axpy, Peak<double>::axpy, size, times);
 }
 }

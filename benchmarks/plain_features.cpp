@@ -83,8 +83,9 @@ Counts nystrom(Rows<T> X, const double* y, const T* landmarks, std::size_t B, co
             k[b] = std::exp(-gamma * distance);
         }
         for (std::size_t r = 0; r < rank; ++r) {
-            z[r] = 0;
-            for (std::size_t b = 0; b < B; ++b) z[r] += M[r * B + b] * k[b];
+            T total = 0;
+            for (std::size_t b = 0; b < B; ++b) total += M[r * B + b] * k[b];
+            z[r] = total;
         }
         const T target = static_cast<T>(y[i]);
         if (!steps(counts, target, dot(w, z))) continue;
@@ -97,14 +98,13 @@ Counts nystrom(Rows<T> X, const double* y, const T* landmarks, std::size_t B, co
 template <class T>
 Counts widths(Rows<T> X, const double* y, const T* e, std::size_t D, T start, T eta, T eta_kernel) {
     Counts counts;
-    std::vector<T> w(2 * D), z(2 * D), g(X.columns, start), slope(X.columns), directions(D * X.columns);
+    std::vector<T> w(2 * D), z(2 * D), g(X.columns, start), width(X.columns), slope(X.columns),
+        directions(D * X.columns);
     const T scale = 1 / std::sqrt(static_cast<T>(D));
     for (std::size_t i = 0; i < X.n; ++i) {
-        for (std::size_t j = 0; j < X.columns; ++j) {
-            const T width = std::exp(g[j]);
-            for (std::size_t c = 0; c < D; ++c) directions[c * X.columns + j] = width * e[c * X.columns + j];
-        }
+        for (std::size_t j = 0; j < X.columns; ++j) width[j] = std::exp(g[j]);
         for (std::size_t c = 0; c < D; ++c) {
+            for (std::size_t j = 0; j < X.columns; ++j) directions[c * X.columns + j] = width[j] * e[c * X.columns + j];
             const T q = X.product(i, &directions[c * X.columns]);
             z[c] = scale * std::cos(q);
             z[D + c] = scale * std::sin(q);

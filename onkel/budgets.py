@@ -123,10 +123,10 @@ class Landmarks(Bounded):
             if len(memory["transform"]) == 0:
                 self._become_linear(f, memory)
             M = memory["transform"]
-            f.change(f.coef + np.outer(M.T @ (M @ round.k), coef / f.scale))
+            f.add(M.T @ (M @ round.k), coef)
 
     def _become_linear(self, f: Expansion, memory: Memory) -> None:
-        K = np.array([f.row(f.basis.row(i)) for i in range(f.n)])
+        K = f.matrix()
         M = memory["transform"] = Nystrom(f.kernel, self.rank).transform(K, f.run.dtype)
         f.change(K @ (M.T @ (M @ f.coef)))
 

@@ -16,6 +16,7 @@ import numpy as np
 from onkel.basis import Basis, Row, State
 from onkel.budgets import Budget, Unlimited, oldest_of_least
 from onkel.kernels import Kernel
+from onkel.linalg import Factor
 from onkel.maps import Drawn, Map
 from onkel.part import Part
 from onkel.random import Random
@@ -245,6 +246,14 @@ class Expansion(Hypothesis):
     def past(self, i: int) -> Array:
         """With averages: the sum of term i's coefficient over the rounds."""
         return np.asarray(self.cumulative * self.coef[i] + self.base[i])
+
+    def matrix(self) -> Array:
+        """k(x_i, x_j) of all terms."""
+        return np.array([self.row(self.basis.row(i)) for i in range(self.n)]).reshape(self.n, self.n)
+
+    def add(self, step: Array, coef: Array) -> None:
+        """Move the coefficients of all terms by `step` (one number each) times `coef` (one for each output)."""
+        self.change(self.coef + np.outer(step, coef / self.scale))
 
     def remove(self, i: int) -> None:
         """Drop term i; the last term takes its place."""
@@ -478,7 +487,7 @@ def remembered(part: str, memory: Memory) -> State:
     """A part's memory as named arrays."""
     arrays: State = {}
     for name, value in memory.items():
-        if isinstance(value, Basis):
+        if isinstance(value, (Basis, Factor)):
             arrays |= value.state(f"{part}.{name}")
         elif isinstance(value, Random):
             arrays[f"{part}.{name}"] = np.array(value.state, dtype=np.uint64)
@@ -493,6 +502,8 @@ def recall(state: State, part: str, memory: Memory, table: Basis | None = None) 
         key = f"{part}.{name}"
         if isinstance(value, Random):
             value.state = int(state[key])
+        elif isinstance(value, Factor):
+            value.restore(state, key)
         elif isinstance(value, np.ndarray):
             memory[name] = state[key].copy()
         elif value is not None:

@@ -9,6 +9,7 @@
 #include "budgets.hpp"
 #include "features.hpp"
 #include "learner.hpp"
+#include "projections.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -300,6 +301,10 @@ NB_MODULE(_core, m) {
     nb::class_<Forget, Budget>(m, "Forget")
         .def(nb::init<std::size_t, const std::string&, bool, bool>(), "budget"_a, "variant"_a, "absolute"_a,
              "legacy_root"_a);
+
+    nb::class_<Project, Budget>(m, "Project")
+        .def(nb::init<std::optional<std::size_t>, double, bool, const std::optional<std::string>&, Cap, bool>(),
+             "budget"_a.none(), "tolerance"_a, "squared"_a, "rule"_a.none(), "U"_a.none(), "strict_sign"_a);
 
     nb::class_<Map>(m, "Map");
     m.def("Fourier", &directions, "directions"_a, "reach"_a);

@@ -168,6 +168,8 @@ public:
         return work.k.data();
     }
 
+    const Kernel& kernel() const { return *kernel_; }
+
     // k(x_i, x_j) of all terms, in double whatever the rows are.
     std::vector<double> kernel_matrix() const {
         Workspace<T> work;

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <utility>
+
+#include "simd.hpp"
 
 namespace onkel {
 
@@ -111,6 +114,198 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
             e[m] = 0;
         }
     }
+}
+
+// ---- Factor ----
+
+namespace {
+
+constexpr double dependent = 1e-10;  // as DEPENDENT and RIDGE in onkel/linalg.py
+constexpr double ridge = 1e-13;
+
+void rotate_apart(double c, double s, const double* from, const double* other, double* to, double* rest,
+                  std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const double a = from[i], b = other[i];
+        to[i] = c * a + s * b;
+        rest[i] = c * b - s * a;
+    }
+}
+
+}  // namespace
+
+void Factor::reserve(std::size_t n) {
+    if (n <= capacity_) return;
+    const std::size_t wider = std::max<std::size_t>(2 * capacity_, 64);
+    const auto grow = [&](std::vector<double>& table) {
+        std::vector<double> grown(wider * wider);
+        for (std::size_t i = 0; i < capacity_; ++i) {
+            std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(i * capacity_), capacity_,
+                        grown.begin() + static_cast<std::ptrdiff_t>(i * wider));
+        }
+        table = std::move(grown);
+    };
+    grow(columns_);
+    if (inverse_) grow(rows_);
+    capacity_ = wider;
+}
+
+double Factor::forward(const double* k, double kxx) {
+    y_.resize(n());
+    for (std::size_t i = 0; i < n(); ++i) y_[i] = k[slots_[i]];
+    double rest = kxx;
+    for (std::size_t j = 0; j < n(); ++j) {
+        const double* l = column(j);
+        y_[j] /= l[j];
+        rest -= y_[j] * y_[j];
+        simd<double>().axpy(y_.data() + j + 1, -y_[j], l + j + 1, n() - j - 1);
+    }
+    return rest > dependent * kxx ? rest : 0;
+}
+
+void Factor::backward() {
+    for (std::size_t j = n(); j-- > 0;) {
+        const double* l = column(j);
+        y_[j] = (y_[j] - simd<double>().dot(l + j + 1, y_.data() + j + 1, n() - j - 1)) / l[j];
+    }
+}
+
+double Factor::distance2(const double* k, double kxx) { return forward(k, kxx); }
+
+double Factor::project(const double* k, double kxx, double* d) {
+    const double distance = forward(k, kxx);
+    backward();
+    for (std::size_t i = 0; i < n(); ++i) d[slots_[i]] = y_[i];
+    return distance;
+}
+
+void Factor::append(const double* k, double kxx) {
+    reserve(n() + 1);
+    const double last = std::sqrt(forward(k, kxx) + ridge * kxx);
+    const std::size_t at = n();
+    for (std::size_t j = 0; j < at; ++j) column(j)[at] = y_[j];
+    column(at)[at] = last;
+    if (inverse_) {
+        backward();
+        double* w = row(at);
+        for (std::size_t j = 0; j < at; ++j) w[j] = -y_[j] / last;
+        w[at] = 1 / last;
+    }
+    slots_.push_back(at);
+}
+
+void Factor::remove(std::size_t slot) {
+    const std::size_t last = n() - 1;
+    const auto p = static_cast<std::size_t>(std::find(slots_.begin(), slots_.end(), slot) - slots_.begin());
+    std::vector<double> x(column(p) + p + 1, column(p) + n());  // what the later rows owe to row p
+    for (std::size_t j = 0; j < p; ++j) std::copy(column(j) + p + 1, column(j) + n(), column(j) + p);
+    for (std::size_t j = p + 1; j < n(); ++j) {  // L L' + x x' of what came later, one place to the left and up
+        double* rest = x.data() + (j - p - 1);
+        const double* from = column(j) + j;
+        const double h = std::hypot(from[0], rest[0]);
+        rotate_apart(from[0] / h, rest[0] / h, from, rest, column(j - 1) + j - 1, rest, n() - j);
+    }
+    if (inverse_) remove_from_inverse(p);
+    slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(p));
+    std::replace(slots_.begin(), slots_.end(), last, slot);
+    ++removals_;
+}
+
+// Rotates column p into the last row, and drops both.
+void Factor::remove_from_inverse(std::size_t p) {
+    std::vector<double> carry(row(p), row(p) + n());
+    std::fill(carry.begin() + static_cast<std::ptrdiff_t>(p) + 1, carry.end(), 0.0);
+    for (std::size_t r = p; r + 1 < n(); ++r) {
+        double* next = row(r + 1);
+        const double h = std::hypot(carry[p], next[p]);
+        const double c = next[p] / h, s = carry[p] / h;
+        double* to = row(r);
+        for (std::size_t i = 0; i <= r + 1; ++i) {
+            const double a = next[i], b = carry[i];
+            to[i] = s * a - c * b;
+            carry[i] = s * b + c * a;
+        }
+        std::copy(to + p + 1, to + r + 2, to + p);
+    }
+}
+
+void Factor::diagonal(double* out) const {
+    std::vector<double> squares(n());
+    for (std::size_t i = 0; i < n(); ++i) {
+        const double* w = rows_.data() + i * capacity_;
+        for (std::size_t j = 0; j <= i; ++j) squares[j] += w[j] * w[j];
+    }
+    for (std::size_t i = 0; i < n(); ++i) out[slots_[i]] = squares[i];
+}
+
+void Factor::refresh(const std::vector<double>& K) {
+    removals_ = 0;
+    const std::vector<double> before = columns_;
+    for (std::size_t j = 0; j < n(); ++j) {
+        for (std::size_t i = j; i < n(); ++i) column(j)[i] = K[slots_[i] * n() + slots_[j]];
+        column(j)[j] *= 1 + ridge;
+    }
+    for (std::size_t j = 0; j < n(); ++j) {
+        double* l = column(j);
+        if (!(l[j] > 0)) {  // at the edge of dependence what we had is better
+            columns_ = before;
+            return;
+        }
+        const double pivot = std::sqrt(l[j]);
+        for (std::size_t i = j; i < n(); ++i) l[i] /= pivot;
+        for (std::size_t i = j + 1; i < n(); ++i) simd<double>().axpy(column(i) + i, -l[i], l + i, n() - i);
+    }
+    if (inverse_) invert();
+}
+
+void Factor::invert() {
+    for (std::size_t i = 0; i < n(); ++i) {
+        double* w = row(i);
+        std::fill(w, w + i + 1, 0.0);
+        w[i] = 1;
+        for (std::size_t j = 0; j < i; ++j) simd<double>().axpy(w, -column(j)[i], row(j), j + 1);
+        for (std::size_t j = 0; j <= i; ++j) w[j] /= column(i)[i];
+    }
+}
+
+void Factor::save(Store& store, const std::string& prefix) const {
+    std::vector<double> L(n() * n()), W(n() * n());
+    for (std::size_t i = 0; i < n(); ++i) {
+        for (std::size_t j = 0; j <= i; ++j) {
+            L[i * n() + j] = columns_[j * capacity_ + i];
+            if (inverse_) W[i * n() + j] = rows_[i * capacity_ + j];
+        }
+    }
+    store.put(prefix + ".L", std::move(L), {n(), n()});
+    if (inverse_) store.put(prefix + ".W", std::move(W), {n(), n()});
+    store.put(prefix + ".slots", std::vector<std::int64_t>(slots_.begin(), slots_.end()), {n()});
+    store.put(prefix + ".removals", static_cast<std::int64_t>(removals_));
+}
+
+void Factor::load(const Store& store, const std::string& prefix) {
+    const auto slots = store.get<std::int64_t>(prefix + ".slots", 1);
+    std::vector<bool> seen(slots.size());
+    slots_.clear();
+    for (const std::int64_t slot : slots) {
+        if (slot < 0 || static_cast<std::size_t>(slot) >= slots.size() || seen[static_cast<std::size_t>(slot)]) {
+            Store::refuse(prefix + ".slots", "are out of order");
+        }
+        seen[static_cast<std::size_t>(slot)] = true;
+        slots_.push_back(static_cast<std::size_t>(slot));
+    }
+    reserve(n());
+    for (const char* name : {".L", ".W"}) {
+        const bool is_inverse = name[1] == 'W';
+        if (is_inverse && !inverse_) continue;
+        const auto values = store.get<double>(prefix + name, 2);
+        if (store.shape(prefix + name) != std::vector<std::size_t>{n(), n()} || values.size() != n() * n()) {
+            Store::refuse(prefix + name, "has the wrong shape");
+        }
+        for (std::size_t i = 0; i < n(); ++i) {
+            for (std::size_t j = 0; j <= i; ++j) (is_inverse ? row(i)[j] : column(j)[i]) = values[i * n() + j];
+        }
+    }
+    removals_ = static_cast<std::size_t>(store.get<std::int64_t>(prefix + ".removals"));
 }
 
 }  // namespace onkel

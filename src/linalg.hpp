@@ -2,9 +2,60 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
+#include "store.hpp"
+
 namespace onkel {
+
+// The kernel matrix of the terms of an expansion, factored: K = L L'. The definition, and why not K^-1, are in
+// onkel/linalg.py. All vectors are in the order of slots.
+class Factor {
+public:
+    explicit Factor(bool inverse) : inverse_(inverse) {}
+
+    std::size_t n() const { return slots_.size(); }
+
+    // The coefficients d = K^-1 k of an example on the terms; returns its squared distance to their span, 0 where it
+    // cannot be told from rounding.
+    double project(const double* k, double kxx, double* d);
+    // The distance alone, at half the cost.
+    double distance2(const double* k, double kxx);
+
+    // A term enters at the next slot; it must not depend on the others.
+    void append(const double* k, double kxx);
+    // The term in a slot leaves; the last one takes its place.
+    void remove(std::size_t slot);
+
+    // K^-1[i, i] by slot, where the inverse of L is kept.
+    void diagonal(double* out) const;
+
+    // Is it time to compute it afresh? Then from K, by slot.
+    bool stale() const { return removals_ > (n() > 100 ? n() : 100); }
+    void refresh(const std::vector<double>& K);
+
+    void save(Store& store, const std::string& prefix) const;
+    void load(const Store& store, const std::string& prefix);
+
+private:
+    double forward(const double* k, double kxx);
+    void backward();
+    void border(double distance2, double kxx);
+    void remove_from_inverse(std::size_t p);
+    void invert();
+    void reserve(std::size_t n);
+    double* column(std::size_t j) { return columns_.data() + j * capacity_; }  // of L; element i is row i
+    double* row(std::size_t i) { return rows_.data() + i * capacity_; }        // of its inverse
+
+    bool inverse_;
+    std::size_t capacity_ = 0;
+    std::vector<double> columns_;
+    std::vector<double> rows_;
+    std::vector<std::size_t> slots_;  // of the rows of L
+    std::size_t removals_ = 0;
+    std::vector<double> y_;  // k, then L^-1 k, then K^-1 k, in the order of L
+};
 
 // Eigenvalues, and eigenvectors as rows of `vectors` (n x n), of the symmetric matrix A (n x n), in no order.
 // Householder's reduction to three diagonals, then implicit QL.

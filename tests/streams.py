@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import onkel
+from onkel.hypothesis import Dual, Features
 from onkel.kernels import Gaussian, Polynomial
 from onkel.losses import Huber, Quantile
 
@@ -144,7 +145,10 @@ SETTINGS = {
         {**_DUAL, "insert_always": True},
         {**_DUAL, "budget": 0},
     ],
-    "DualSGDRegressor": [{**_DUAL, "lam": 0.5}, {**_DUAL, "lam": 0.5, "loss": "squared", "epsilon": 0.2}],
+    "DualSGDRegressor": [
+        {**_DUAL, "lam": 0.5},
+        {**_DUAL, "lam": 0.5, "loss": "squared", "epsilon": 0.2, "insert_always": True},
+    ],
     "FOGDClassifier": [
         _FOGD,
         {"components": 20},
@@ -159,7 +163,7 @@ SETTINGS = {
         {**_FOGD, "epsilon": 0.2},
         {"components": 20},
         {**_FOGD, "loss": "absolute", "schedule": "adagrad"},
-        {**_FOGD, "loss": "huber", "map": "fastfood"},
+        {"components": 20, "eta_unscaled": 0.02, "loss": "huber", "map": "fastfood"},
     ],
     "ForgetronClassifier": [_BUDGET, {**_BUDGET, "legacy_root": True}, {**_BUDGET, "variant": "basic"}],
     "ForgetronRegressor": [
@@ -217,7 +221,11 @@ SETTINGS = {
         {**_RRF, "eta_kernel": 0.0},
         {**_RRF, "eta_kernel": 0.5, "clip": 0.6},
     ],
-    "RRFRegressor": [_RRF, {**_RRF, "loss": "absolute"}, {**_RRF, "loss": "epsilon_insensitive", "epsilon": 0.2}],
+    "RRFRegressor": [
+        _RRF,
+        {**_RRF, "loss": "absolute", "lam": 0.1, "clip": 0.6},
+        {**_RRF, "loss": "epsilon_insensitive", "epsilon": 0.2},
+    ],
     "StoptronClassifier": [_BUDGET, {**_BUDGET, "strict_sign_update": True}],
     "StoptronRegressor": [{**_BUDGET, **_STEP}],
     "TighterPerceptronClassifier": [
@@ -240,6 +248,17 @@ def settings(name):
 def build(name, **params):
     """An estimator by name; without settings the first of its list, else exactly those given."""
     return ESTIMATORS[name](**(params or settings(name)[0]))
+
+
+def on_features(name, params=None):
+    """Are random features part of the model? They belong to names, and to one of the kernels that have a spectrum."""
+    recipe = ESTIMATORS[name](**(settings(name)[0] if params is None else params))
+    return isinstance(recipe.parts(Gaussian(1.0))[0], (Features, Dual))
+
+
+def names_for(name, columns=COLUMNS):
+    """Names of columns under which a model is the one that learns from columns without names."""
+    return list(range(columns)) if on_features(name) else [f"x{j}" for j in range(columns)]
 
 
 CASES = [(name, params) for name in ESTIMATORS for params in settings(name)]

@@ -26,6 +26,8 @@ from streams import (
     build,
     inputs,
     learn,
+    names_for,
+    on_features,
     settings,
     stream_for,
 )
@@ -38,6 +40,7 @@ from onkel.learner import Diverged
 AVERAGES = [False, True, "all"]
 CLASSIFIERS = [name for name, cls in ESTIMATORS.items() if issubclass(cls, Classifier)]
 BUDGETED = [name for name, cls in ESTIMATORS.items() if "budget" in cls().get_params(deep=False)]
+BOUNDED = [name for name, cls in ESTIMATORS.items() if {"budget", "components"} & cls().get_params(deep=False).keys()]
 ROUNDS = 60
 
 every_case = pytest.mark.parametrize(("name", "params"), CASES, ids=CASE_IDS)
@@ -82,6 +85,21 @@ def assert_same(a, b):
     for name in one:
         np.testing.assert_array_equal(one[name], two[name], err_msg=name, strict=True)
     assert a.state()[1]["run"] == b.state()[1]["run"]
+
+
+def has_terms(model):
+    return "basis.coef" in model.state()[0]
+
+
+def learned(model):
+    """What is known of the function: terms and their coefficients, weights of features, or both."""
+    found = [model.support_vectors_, model.dual_coef_] if has_terms(model) else []
+    return [*found, model.coef_] if "weights.coef" in model.state()[0] else found
+
+
+def unbounded(name):
+    """A kernel under which rows may be too large, so that they are refused; random features have a bound themselves."""
+    return Gaussian(1.0) if on_features(name) else Linear()
 
 
 def scores_of(model, X):
@@ -135,7 +153,7 @@ def test_learn_one_on_rows_is_learn(engine, name):
 
 @every_estimator
 def test_learn_one_on_dictionaries_is_learn_one_on_rows(engine, name):
-    names = ["a", "b", "c", "d"]
+    names = names_for(name)
     X, y = stream_for(ESTIMATORS[name], ROUNDS)
     rows, dicts, shuffled = make(name), make(name), make(name)
     for i, x in enumerate(X):
@@ -157,7 +175,7 @@ def test_dictionaries_are_sparse_rows(engine, name, form):
     """Bitwise: the same CSR rows, with names."""
     X, y = stream_for(ESTIMATORS[name], 60, form=form)
     rows, dicts = make(name, kernel=Gaussian(0.5)), make(name, kernel=Gaussian(0.5))
-    names = [f"x{j}" for j in range(X.shape[1])]
+    names = names_for(name, X.shape[1])
     first = dict.fromkeys(names, 0.0) | {names[j]: v for j, v in zip(X[[0]].indices, X[[0]].data, strict=True)}
     for i in range(60):
         x = X[[i]]
@@ -328,7 +346,7 @@ def test_budget_holds_in_every_round(engine, name, params, average):
 
 
 @pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("name", BUDGETED)
+@pytest.mark.parametrize("name", BOUNDED)
 def test_memory_is_flat(engine, name, average):
     rounds = 8000 if engine == "native" else 240
     X, y = stream_for(ESTIMATORS[name], rounds)
@@ -373,7 +391,7 @@ def test_prediction_is_pure(engine, name):
         before = snapshot(model)
         first = predictions(model, X)
         assert all(np.array_equal(a, b) for a, b in zip(first, predictions(model, X), strict=True))
-        _ = model.support_vectors_, model.dual_coef_, model.n_support_, model.kernel_, repr(model), model.t_
+        _ = learned(model), model.n_support_, model.kernel_, repr(model), model.t_
         assert snapshot(model) == before
 
 
@@ -416,7 +434,7 @@ def test_results_are_the_callers_own(engine, name):
     model = make(name, average="all")
     learn(model, X, y)
     before = snapshot(model)
-    for result in (model.support_vectors_, model.dual_coef_, model.predict(X), *model.state()[0].values()):
+    for result in (*learned(model), model.predict(X), *model.state()[0].values()):
         if result.ndim and result.flags.writeable:
             result[...] = 3
     assert snapshot(model) == before
@@ -467,7 +485,7 @@ def test_the_seed_decides(engine, name, params):
     assert all(np.array_equal(traces[1][0], trace) for trace in traces[1])
     model = make(name, params)
     learn(model, X, y)
-    random = any(key.endswith("random") for key in model.state()[0])
+    random = any(key.endswith("random") for key in model.state()[0]) or on_features(name, params)
     assert (len({t[0].tobytes() for t in traces.values()}) == 3) == random
 
 
@@ -495,7 +513,7 @@ def failures(model, X, y):
     bad, short = X.copy(), X[:, :-1]
     bad[3, 1] = np.nan
     wild = X.copy()
-    wild[-1] = 1e300
+    wild[-1] = 1e305
     calls = [
         lambda: learn(model, bad, y),
         lambda: learn(model, short, y),
@@ -545,7 +563,7 @@ def failures(model, X, y):
 @every_estimator
 def test_failed_calls_leave_the_model_unchanged(engine, name):
     X, y = stream_for(ESTIMATORS[name], 40)
-    model = make(name, kernel=Linear())
+    model = make(name, kernel=unbounded(name))
     learn(model, X, y)
     before = snapshot(model)
     for i, call in enumerate(failures(model, X, y)):
@@ -558,7 +576,7 @@ def test_failed_calls_leave_the_model_unchanged(engine, name):
 @every_estimator
 def test_failed_first_calls_leave_nothing_behind(engine, name):
     X, y = stream_for(ESTIMATORS[name], 40)
-    model = make(name, kernel=Linear())
+    model = make(name, kernel=unbounded(name))
     for i, call in enumerate(failures(model, X, y)):
         if i == 1 or i in (7, 8, 9):  # good first calls: fewer columns, or one row with a name
             continue
@@ -569,10 +587,10 @@ def test_failed_first_calls_leave_nothing_behind(engine, name):
                 model.predict(X)
             assert not model._started, f"call {i} began a model"
         else:
-            model = make(name, kernel=Linear())
+            model = make(name, kernel=unbounded(name))
     wide = np.hstack([X, X])
     learn(model, wide, y)
-    fresh = make(name, kernel=Linear())
+    fresh = make(name, kernel=unbounded(name))
     learn(fresh, wide, y)
     assert_same(model, fresh)
     assert vars(model).keys() == vars(fresh).keys()
@@ -623,7 +641,7 @@ def test_divergence_keeps_what_was_known(engine, name):
     X, y = stream_for(ESTIMATORS[name], 300)
     steps = {k: 1e200 for k in ("eta", "C") if k in make(name).get_params(deep=False)}
     if "lam" in make(name).get_params(deep=False):
-        steps["lam"] = 0.0
+        steps["lam"] = 0.0 if "eta" in steps else 1e-200  # Pegasos steps by 1 / lam
     model = make(name).set_params(**steps)
     with contextlib.suppress(Diverged):
         learn(model, X, 1e150 * y)
@@ -661,7 +679,8 @@ def test_dense_is_sparse(engine, name, params):
         dense, sparse = make(name, params, average=True), make(name, params, average=True)
         a, b = learn(dense, rows.toarray(), y), learn(sparse, rows, y)
         np.testing.assert_allclose(a, b, atol=1e-10)
-        assert sp.issparse(sparse.support_vectors_) == (rows is wide)
+        if has_terms(sparse):
+            assert sp.issparse(sparse.support_vectors_) == (rows is wide)
         np.testing.assert_allclose(dense.predict(rows), sparse.predict(rows.toarray()), atol=1e-10)
         for other in (rows.tocsc(), rows.tocoo(), sp.csr_matrix(rows)):
             model = make(name, params, average=True)
@@ -689,19 +708,21 @@ def test_float32_is_kept(engine, name, tmp_path):
     X, y = stream_for(ESTIMATORS[name], ROUNDS, form="float32")
     model = make(name)
     learn(model, X, y)
-    assert model.support_vectors_.dtype == np.float32
-    assert model.state()[0]["basis.x"].dtype == np.float32
-    stored = {row.tobytes() for row in X}
-    assert all(row.tobytes() in stored for row in model.support_vectors_)
+    if has_terms(model):
+        assert model.support_vectors_.dtype == model.state()[0]["basis.x"].dtype == np.float32
+        stored = {row.tobytes() for row in X}
+        assert all(row.tobytes() in stored for row in model.support_vectors_)
     double = X.astype(np.float64)
     learn(model, double, y)  # joins in float32
-    assert model.support_vectors_.dtype == np.float32
+    assert model.state()[1]["run"]["dtype"] == "float32"
     np.testing.assert_array_equal(model.predict(double), model.predict(X))
     model.save(tmp_path / "model")
-    assert onkel.load(tmp_path / "model").support_vectors_.dtype == np.float32
+    loaded = onkel.load(tmp_path / "model")
+    assert_same(loaded, model)
     sparse = make(name)
     learn(sparse, sp.csr_array(np.hstack([X, np.zeros((ROUNDS, 2000), np.float32)])), y)
-    assert sparse.support_vectors_.dtype == np.float32
+    for stored in (m.support_vectors_ for m in (model, loaded, sparse) if has_terms(m)):
+        assert stored.dtype == np.float32
 
 
 def test_float64_is_not_float32(engine):
@@ -717,26 +738,39 @@ def test_a_million_columns(engine, name):
     n, width = 30 if engine == "native" else 6, 1_000_000
     X = sp.random_array((n, width), density=2e-5, format="csr", rng=rng)
     y = stream_for(ESTIMATORS[name], n)[1]
-    model = make(name, kernel=Gaussian(0.1), average=True)
+    few = {"components": 2} if on_features(name) else {}  # directions are drawn for every column
+    model = make(name, kernel=Gaussian(0.1), average=True, **few)
     learn(model, X, y)
-    assert sp.issparse(model.support_vectors_) and model.support_vectors_.shape[1] == width
-    assert sum(a.nbytes for a in model.state()[0].values()) < 1e5
+    if has_terms(model):
+        assert sp.issparse(model.support_vectors_) and model.support_vectors_.shape[1] == width
+    arrays = model.state()[0]
+    widths = arrays.pop("map.log_widths", None)
+    assert widths is None or len(widths) == width  # these are learned for each column
+    assert sum(a.nbytes for a in arrays.values()) < 1e5
     assert len(model.predict(X)) == n
 
 
 @every_estimator
 def test_frames_are_arrays(engine, name):
+    """Names mean something to random features only; there a frame is the same model in any order of its columns."""
     X, y = stream_for(ESTIMATORS[name], ROUNDS)
-    plain = make(name)
-    scores = learn(plain, X, y)
     names = ["a", "b", "c", "d"]
+    plain, model = make(name), make(name)
+    scores = learn(plain, X, y)
+    np.testing.assert_array_equal(learn(model, pd.DataFrame(X), y), scores)  # columns without names
+    if on_features(name):
+        turned, plain = make(name), make(name)
+        named = learn(plain, pd.DataFrame(X, columns=names), y)
+        assert np.abs(named - scores).max() > 0.01
+        np.testing.assert_allclose(learn(turned, pd.DataFrame(X, columns=names)[names[::-1]], y), named, atol=1e-10)
+        scores = named
     for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
         model = make(name)
         series = None if y is None else pd.Series(y) if isinstance(frame, pd.DataFrame) else pl.Series(y)
         got = model.learn(frame) if y is None else model.learn(frame, series, **declared(model, y))
         np.testing.assert_array_equal(got, scores)
         assert list(model.feature_names_in_) == names
-        np.testing.assert_array_equal(model.predict(frame), plain.predict(X))
+        np.testing.assert_array_equal(model.predict(frame), plain.predict(frame if on_features(name) else X))
         assert arrays_of(model) == arrays_of(plain)
         step(model, dict(zip(names, X[0], strict=True)), part(y, 0))  # and goes on with dictionaries
         assert model.n_features_in_ == 4
@@ -761,6 +795,7 @@ def test_frames_of_other_columns_are_refused(engine, name):
 @every_estimator
 def test_new_features_are_zero_before(engine, name):
     """Dictionaries whose keys grow = the full rows with zeros."""
+    a, *_, e = names = [*names_for(name), "e"]
     X, y = stream_for(ESTIMATORS[name], 60)
     X[:20, 3] = 0
     X[:10, 2] = 0
@@ -768,14 +803,34 @@ def test_new_features_are_zero_before(engine, name):
     grown, full = make(name, kernel=kernel), make(name, kernel=kernel)
     for i, x in enumerate(X):
         step(full, x, part(y, i))
-        step(grown, {n: v for n, v in zip("abcd", x, strict=True) if v}, part(y, i))
+        step(grown, {n: v for n, v in zip(names, x, strict=False) if v}, part(y, i))
     assert grown.n_features_in_ == 4
     np.testing.assert_allclose(scores_of(grown, X), scores_of(full, X), atol=1e-10)
     twin = pickle.loads(pickle.dumps(grown))
     assert_same(twin, grown)
-    step(twin, {"e": 1.0, "a": 2.0}, part(y, 0))
-    step(grown, {"a": 2.0, "e": 1.0}, part(y, 0))
+    step(twin, {e: 1.0, a: 2.0}, part(y, 0))
+    step(grown, {a: 2.0, e: 1.0}, part(y, 0))
     assert_same(twin, grown)
+
+
+@pytest.mark.parametrize("map", ["orthogonal", "sorf", "fastfood"])
+def test_maps_drawn_for_all_columns_refuse_another(engine, map):
+    X, y = stream_for(ESTIMATORS["FOGDRegressor"], 60)
+    model, other = (make("FOGDRegressor", {"components": 20, "map": map}) for _ in range(2))
+    for i in range(20):
+        step(model, dict(zip("abcd", X[i], strict=True)), y[i])
+    before = snapshot(model)
+    for call in (
+        lambda: step(model, {"a": 1.0, "e": 2.0}, y[0]),
+        lambda: model.learn_many(pd.DataFrame(X, columns=list("abce")), pd.Series(y)),
+    ):
+        with pytest.raises(ValueError, match=r'drawn for 4 features .*name all of them in the first .*"fourier"'):
+            call()
+        assert snapshot(model) == before
+    for i in range(20, 60):
+        step(model, {n: v for n, v in zip("abcd", X[i], strict=True) if v > 0}, y[i])  # fewer are zeros
+    learn(other, np.vstack([X[:20], np.maximum(X[20:], 0)]), y)  # names mean nothing to these
+    np.testing.assert_allclose(scores_of(model, X), scores_of(other, X), atol=1e-10)
 
 
 @every_estimator
@@ -839,10 +894,13 @@ def test_a_third_class_joins_with_score_zero(engine, name, average):
 
 
 def norm_parts(model):
-    """|f|^2 of the last model, from its terms; checked against the norm the model carries along."""
-    state = model.state()[0]
-    x, coef = state["basis.x"], state["basis.coef"] * state["scale"]
-    norm = float(np.einsum("io,ij,jo", coef, model.kernel_(x), coef)) if len(x) else 0.0
+    """|f|^2 of the last model, from its terms and weights; checked against the norm the model carries along."""
+    state, norm = model.state()[0], 0.0
+    if "weights.coef" in state:
+        norm += float(np.square(state["weights.coef"] * state["weights.scale"]).sum())
+    if has_terms(model):
+        x, coef = state["basis.x"], state["basis.coef"] * state["scale"]
+        norm += float(np.einsum("io,ij,jo", coef, model.kernel_(x), coef)) if len(x) else 0.0
     for key in ("update.norm2", "budget.norm2"):
         if key in state:
             assert float(state[key]) == pytest.approx(norm, abs=1e-9), key

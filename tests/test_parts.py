@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import math
+from functools import partial
 from math import exp, log, sqrt, tanh
 
 import numpy as np
@@ -12,9 +13,10 @@ import scipy.sparse as sp
 from streams import binary, build, learn, multiclass, regression, scores_of, stream_for
 
 import onkel
-from onkel import budgets, kernels, losses, updates
+from onkel import budgets, kernels, losses, maps, updates
 from onkel.budgets import (
     Forget,
+    Landmarks,
     RemoveByEvaluation,
     RemoveByMargin,
     RemoveOldest,
@@ -28,7 +30,7 @@ from onkel.budgets import (
     oldest_of_least,
     pick,
 )
-from onkel.hypothesis import Expansion
+from onkel.hypothesis import Dual, Expansion, Features
 from onkel.kernels import (
     Cauchy,
     Constant,
@@ -56,9 +58,19 @@ from onkel.losses import (
     SquaredHinge,
     as_loss,
 )
+from onkel.maps import Fastfood, Fourier, Nystrom, Orthogonal, Reparameterized
 from onkel.part import Part
 from onkel.random import Random
-from onkel.updates import AdaptiveThreshold, Gradient, Implicit, PassiveAggressive, Pegasos, Perceptron
+from onkel.updates import (
+    AdaGrad,
+    AdaptiveThreshold,
+    DistanceOverGradient,
+    Gradient,
+    Implicit,
+    PassiveAggressive,
+    Pegasos,
+    Perceptron,
+)
 
 native = pytest.mark.skipif(not onkel.native.available(), reason="the native engine is not built")
 
@@ -450,6 +462,8 @@ BUDGETS = [
     Forget(8, variant="basic"),
     Forget(8, absolute=True),
     Forget(8, legacy_root=True),
+    Landmarks(8, 3),
+    Landmarks(8, 8, "eager"),
 ]
 UPDATES = [
     Perceptron(),
@@ -458,6 +472,8 @@ UPDATES = [
     Gradient(0.2, 0.3, "1/t"),
     Gradient(0.2, 0.3, "1/sqrt(t)"),
     Gradient(0.3, 0.1, radius=0.7),
+    DistanceOverGradient(),
+    AdaGrad(0.2),
     Pegasos(0.2),
     Pegasos(0.2, project=True),
     PassiveAggressive("hard"),
@@ -468,21 +484,42 @@ UPDATES = [
     AdaptiveThreshold(0.2, 0.1, 0.6, start_at=0.2, margin=False),
     AdaptiveThreshold(0.2, 0.1, 0.9, start_at=0.2, margin=False, clamp=True),
 ]
+MAPS = [
+    Fourier(Gaussian(1.0), 6),
+    Fourier(Laplacian(0.4), 6),
+    Fourier(Cauchy(0.8), 6),
+    Reparameterized(Gaussian(1.0), 6, 0.02),
+    Reparameterized(Laplacian(0.4), 6, 0.02, 1.2),
+    Orthogonal(Gaussian(1.0), 6),
+    Orthogonal(Gaussian(1.0), 20, structured=True),
+    Fastfood(Gaussian(1.0), 20),
+]
 
 
-def fits(loss, update, budget):
+def around(part, kernel=None):
+    """A hypothesis made with that budget or map."""
+    return Features(part) if isinstance(part, maps.Map) else Expansion(kernel or Gaussian(1.0), part)
+
+
+HYPOTHESES = {str(part): partial(around, part) for part in [*BUDGETS, *MAPS]} | {
+    f"Dual-{budget}-{merge}-{always}": partial(Dual, Gaussian(1.0), MAPS[0], budget, merge, always)
+    for budget, merge, always in [(8, 3, False), (8, 20, False), (8, 3, True), (0, 3, False)]
+}
+
+
+def fits(loss, update, hypothesis):
     """Whether the three may be composed."""
     try:
-        Learner(Expansion(Gaussian(1.0), budget), loss, update)
+        Learner(hypothesis, loss, update)
     except ValueError:
         return False
     return True
 
 
-def both(loss, update, budget, X, y, kernel=None, **options):
+def both(loss, update, hypothesis, X, **options):
     """The learner in Python and its twin, before they begin."""
     options |= {"columns": X.shape[1], "dtype": X.dtype, "sparse": sp.issparse(X)}
-    make = [Learner(Expansion(kernel or Gaussian(1.0), budget), loss, update, **options) for _ in range(2)]
+    make = [Learner(hypothesis(), loss, update, **options) for _ in range(2)]
     with onkel.engine("native"):
         twin = onkel.native.engine(make[1])
     assert twin.engine == "native"
@@ -495,20 +532,23 @@ def same_state(a, b, tolerance=1e-10):
         assert a[name].shape == b[name].shape, name
         if name.endswith("random"):
             assert a[name] == b[name]
+        elif name == "budget.transform":  # M, of which scores see M' M only
+            same(a[name].T @ a[name], b[name].T @ b[name], tolerance)
         else:
             same(a[name], b[name], tolerance)
 
 
 @native
-@pytest.mark.parametrize("budget", BUDGETS, ids=str)
-def test_twins_agree_on_every_composition(budget):
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
+def test_twins_agree_on_every_composition(hypothesis):
+    hypothesis = HYPOTHESES[hypothesis]
     streams = [(RESIDUAL_LOSSES, regression(45), 1), (MARGIN_LOSSES, binary(45), 1), (MARGIN_LOSSES, multiclass(45), 4)]
     tried = 0
     for kinds, (X, y), outputs in streams:
         for loss, update in itertools.product(kinds, UPDATES):
-            if not fits(loss, update, budget):
+            if not fits(loss, update, hypothesis()):
                 continue
-            python, twin = both(loss, update, budget, X, y, outputs=outputs, average="all", seed=5)
+            python, twin = both(loss, update, hypothesis, X, outputs=outputs, average="all", seed=5)
             try:
                 wanted = python.learn(X, y.astype(float))
             except Diverged:
@@ -534,7 +574,8 @@ def test_twins_agree_on_every_kernel_and_storage(kernel, form, dtype):
     X, kernel = X.astype(dtype), kernel.resolve(X.shape[1])
     tolerance = 1e-10 if dtype is np.float64 else 2e-5
     for budget in [Unlimited(), RemoveOldest(20)]:
-        python, twin = both(Logistic(), Gradient(0.05, 0.01), budget, X, y, kernel, outputs=4, average=True)
+        hypothesis = partial(around, budget, kernel)
+        python, twin = both(Logistic(), Gradient(0.05, 0.01), hypothesis, X, outputs=4, average=True)
         same(twin.learn(X, y.astype(float)), python.learn(X, y.astype(float)), tolerance)
         same(twin.scores(X[:40]), python.scores(X[:40]), tolerance)
         same(twin.scores(X[:40], average=False), python.scores(X[:40], average=False), tolerance)
@@ -618,7 +659,7 @@ def test_a_part_without_a_twin_runs_in_python(kernel):
 
 # Parts as values
 
-PARTS = [*MARGIN_LOSSES, *RESIDUAL_LOSSES, *KERNELS, *UPDATES, *BUDGETS]
+PARTS = [*MARGIN_LOSSES, *RESIDUAL_LOSSES, *KERNELS, *UPDATES, *BUDGETS, *MAPS, Nystrom(), Nystrom(Linear(), 4)]
 
 
 def test_every_part_of_the_library_is_tried_here():
@@ -626,13 +667,13 @@ def test_every_part_of_the_library_is_tried_here():
     known = {cls for cls in Part.known.values() if cls.__module__.startswith("onkel.") and cls not in bases}
     tried = {type(part) for part in PARTS}
     tried |= {type(inner) for kernel in KERNELS for inner in getattr(kernel, "kernels", ())}
-    ours = {cls for cls in known if cls.__module__ in {m.__name__ for m in (budgets, kernels, losses, updates)}}
+    ours = {cls for cls in known if cls.__module__ in {m.__name__ for m in (budgets, kernels, losses, maps, updates)}}
     assert ours - tried == set()
 
 
 @pytest.mark.parametrize("part", PARTS, ids=str)
 def test_parts_are_values(part):
-    names = vars(budgets) | vars(kernels) | vars(losses) | vars(updates) | {"inf": math.inf}
+    names = vars(budgets) | vars(kernels) | vars(losses) | vars(maps) | vars(updates) | {"inf": math.inf}
     again = eval(repr(part), names)
     assert again == part
     assert hash(again) == hash(part)
@@ -732,6 +773,36 @@ REFUSED = [
     (lambda: RemoveByMargin(5, beta=-1), r"RemoveByMargin\.beta must be >= 0, got -1"),
     (lambda: RemoveByEvaluation(5, recent=-1), r"RemoveByEvaluation\.recent must be an integer >= 0, got -1"),
     (lambda: Forget(5, "other"), r"Forget\.variant must be one of 'self-tuned', 'basic', got 'other'"),
+    (lambda: Landmarks(5, 6), r"Landmarks\.rank must be <= 5, got 6"),
+    (lambda: Landmarks(5, 0), r"Landmarks\.rank must be an integer >= 1, got 0"),
+    (lambda: Landmarks(5, 2, "now"), r"Landmarks\.switch must be one of 'lazy', 'eager', got 'now'"),
+    (lambda: AdaGrad(0), r"AdaGrad\.eta must be > 0, got 0"),
+    (lambda: Fourier("gaussian"), r"Fourier\.kernel must be a kernel, got 'gaussian'"),
+    (lambda: Fourier(components=0), r"Fourier\.components must be an integer >= 1, got 0"),
+    (lambda: Reparameterized(eta=-1), r"Reparameterized\.eta must be >= 0, got -1"),
+    (lambda: Reparameterized(clip=0), r"Reparameterized\.clip must be > 0, got 0"),
+    (lambda: Reparameterized(clip=51), r"Reparameterized\.clip must be <= 50, got 51"),
+    (lambda: Orthogonal(Laplacian(1.0)), r"Orthogonal\.kernel must be Gaussian.*got Laplacian"),
+    (lambda: Orthogonal(structured=1), r"Orthogonal\.structured must be True or False, got 1"),
+    (lambda: Fastfood(Cauchy(1.0)), r"Fastfood\.kernel must be Gaussian.*got Cauchy"),
+    (lambda: Nystrom(rank=0), r"Nystrom\.rank must be an integer >= 1, got 0"),
+    (lambda: Dual(Gaussian(), MAPS[0], -1), r"Dual\.budget must be an integer >= 0 .*got -1"),
+    (lambda: Dual(Gaussian(), MAPS[0], 5, 0), r"Dual\.merge must be an integer >= 1 .*got 0"),
+    (lambda: learner(Hinge(), AdaGrad()), r"AdaGrad.* moves each weight by itself and needs explicit features"),
+    (lambda: learner(Hinge(), DistanceOverGradient(), Stop(5)), r"DistanceOverGradient.* needs a budget that only app"),
+    (lambda: fitted("FOGDClassifier", kernel="linear"), r"Linear.* no random features: use Gaussian, Laplacian or C"),
+    (lambda: fitted("FOGDClassifier", map="rff"), r"FOGDClassifier\.map must be one of 'fourier', 'orthogonal', 'so"),
+    (lambda: fitted("FOGDClassifier", map="sorf", kernel="cauchy"), r"FOGDClassifier\.kernel must be Gaussian"),
+    (lambda: fitted("FOGDClassifier", eta=1.0, eta_unscaled=1.0), r"\beta\b.*eta_unscaled"),
+    (lambda: fitted("FOGDClassifier", schedule="1/t"), r"1/t.* eta"),
+    (lambda: fitted("FOGDClassifier", eta=1.0, schedule="t"), r"FOGDClassifier\.schedule must be one of"),
+    (lambda: fitted("NOGDClassifier", budget=5, rank=6), r"NOGDClassifier\.rank must be <= 5, got 6"),
+    (lambda: fitted("RRFClassifier", eta_kernel=-1), r"RRFClassifier\.eta_kernel must be >= 0, got -1"),
+    (
+        lambda: fitted("DualSGDClassifier", maintenance="new"),
+        r"maintenance must be one of 'merge', 'remove', got",
+    ),
+    (lambda: fitted("DualSGDClassifier", maintenance="remove", insert_always=True), r"insert_always"),
     (lambda: learner(Logistic(), PassiveAggressive()), r"PassiveAggressive needs a piecewise linear loss, .*Logistic"),
     (lambda: learner(SquaredHinge(), Implicit()), r"Implicit is derived for the Hinge, got SquaredHinge"),
     (lambda: learner(Logistic(), AdaptiveThreshold()), r"AdaptiveThreshold needs a loss with a margin or a tube"),

@@ -1,0 +1,71 @@
+#include "projections.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace onkel {
+
+Project::Project(std::optional<std::size_t> budget, double tolerance, bool squared,
+                 const std::optional<std::string>& rule, std::optional<double> U, bool strict_sign)
+    : BudgetFor<Project, Spanned>(false),
+      budget_(budget),
+      tolerance_(tolerance),
+      squared_(squared),
+      icml_(rule == "icml"),
+      jmlr_(rule == "jmlr"),
+      U_(U.value_or(0)),
+      strict_sign_(strict_sign) {
+    if (!U && budget) {
+        const auto more = static_cast<double>(*budget + 1);
+        U_ = 0.25 * std::sqrt(more / std::log(more));
+    }
+}
+
+template <class T>
+void Project::enter(Expansion<T>& f, const Offer<T>& offer) {
+    if (!offer.coef) return;
+    const double kxx = offer.round.kxx;
+    const double* k = span_.row(f, offer);
+    const bool full = budget_ && f.n() == *budget_;
+    const bool margin = (icml_ || jmlr_) && !mistaken(offer.round);
+    d_.resize(f.n());
+    const double distance2 = span_.factor.project(k, kxx, d_.data());
+    double tau = 1;
+    if (margin) {
+        tau = margin_step(offer.round, distance2);
+    } else if (f.n() == 0 || (distance2 > 0 && !near(distance2) && !full)) {
+        f.append(offer.x, offer.round.t, kxx, offer.coef, offer.work);
+        span_.append(f, offer.x, k, kxx);
+        return;
+    }
+    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, tau * offer.coef[o] / f.scale, d_.data());
+}
+
+bool Project::near(double distance2) const { return (squared_ ? distance2 : std::sqrt(distance2)) <= tolerance_; }
+
+bool Project::mistaken(const Round& round) const {
+    if (round.outputs == 1) {
+        const bool right = strict_sign_ && round.s[0] == 0 && round.y > 0;
+        return round.y * round.s[0] <= 0 && !right;
+    }
+    const auto best = static_cast<std::size_t>(std::max_element(round.s, round.s + round.outputs) - round.s);
+    return best != static_cast<std::size_t>(round.y);
+}
+
+double Project::margin_step(const Round& round, double distance2) const {
+    const double p = round.kxx - distance2;
+    const double delta = std::sqrt(distance2);
+    if (p <= 0 || round.loss >= 1) return 0;
+    if (icml_) {
+        const double tau = std::min(round.loss / p, 1.0);
+        return 2 * round.loss - tau * p - 2 * U_ * delta >= 0 ? tau : 0;
+    }
+    if (delta > 0 && tolerance_ == 0) return 0;
+    const double spare = round.loss - (delta > 0 ? delta / tolerance_ : 0);
+    return spare > 0 ? std::min({round.loss / p, 2 * spare / p, 1.0}) : 0;
+}
+
+template void Project::enter(Expansion<float>&, const Offer<float>&);
+template void Project::enter(Expansion<double>&, const Offer<double>&);
+
+}  // namespace onkel

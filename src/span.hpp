@@ -1,0 +1,110 @@
+// Span: what the terms of an expansion can express, in double whatever the rows are. For budgets that project.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "hypothesis.hpp"
+#include "linalg.hpp"
+
+namespace onkel {
+
+// Terms of float rows are kept a second time as doubles: kernel values of single precision would make their matrix
+// singular. One object serves expansions of either type, but only one of them at a time.
+class Span {
+public:
+    explicit Span(bool inverse) : factor(inverse) {}
+
+    // Kernel values of the offered example and the terms, valid until the next call.
+    template <class T>
+    const double* row(const Expansion<T>& f, const Offer<T>& offer) {
+        if constexpr (std::is_same_v<T, double>) {
+            return offer.k;
+        } else {
+            return row_of(f, offer.x);
+        }
+    }
+
+    // The same for any example, as a stored one.
+    template <class T>
+    const double* row_of(const Expansion<T>& f, Row<T> x) {
+        values_.assign(x.values, x.values + x.count);
+        return meet(f, {values_.data(), x.index, x.count});
+    }
+    template <class T>
+    const double* row_of_term(const Expansion<T>& f, std::size_t i) {
+        Workspace<T> work;
+        return row_of(f, f.basis.row(i, work));
+    }
+
+    // The term that has just entered the expansion, with its kernel values to those before it.
+    template <class T>
+    void append(const Expansion<T>& f, Row<T> x, const double* k, double kxx) {
+        if constexpr (!std::is_same_v<T, double>) {
+            const std::vector<double> wide(x.values, x.values + x.count);
+            table(f).append({wide.data(), x.index, x.count});
+        }
+        factor.append(k, kxx);
+    }
+
+    // The term in this slot has left the expansion.
+    template <class T>
+    void remove(const Expansion<T>& f, std::size_t i) {
+        factor.remove(i);
+        if (table_) table_->remove(i);
+        if (factor.stale()) factor.refresh(f.kernel_matrix());
+    }
+
+    void widen(std::size_t columns) {
+        if (table_) table_->widen(columns);
+    }
+    void save(Store& store) const { factor.save(store, "budget.factor"); }
+    void load(const Store& store) {
+        factor.load(store, "budget.factor");
+        table_.reset();  // made again when it is needed
+    }
+
+    Factor factor;
+
+private:
+    template <class T>
+    const double* meet(const Expansion<T>& f, Row<double> x) {
+        if constexpr (std::is_same_v<T, double>) {
+            return f.row_of(x, work_);
+        } else {
+            Basis<double>& wide = table(f);
+            k_.resize(wide.padded(wide.n()));
+            work_.starts[0] = 0;
+            work_.starts[1] = static_cast<std::int64_t>(x.count);
+            f.kernel().rows(wide, {x.values, x.index, x.index ? work_.starts : nullptr, 1, x.count}, wide.all(), work_,
+                            k_.data(), 0);
+            return k_.data();
+        }
+    }
+
+    // The terms as doubles; made from the expansion at first.
+    template <class T>
+    Basis<double>& table(const Expansion<T>& f) {
+        if (!table_) {
+            table_ = std::make_unique<Basis<double>>(f.columns(), f.basis.sparse());
+            f.kernel().prepare(*table_);
+            Workspace<T> work;
+            for (std::size_t i = 0; i < factor.n() && i < f.n(); ++i) {
+                const Row<T> x = f.basis.row(i, work);
+                std::vector<double> wide(x.values, x.values + x.count);
+                table_->append({wide.data(), x.index, x.count});
+            }
+        }
+        return *table_;
+    }
+
+    std::unique_ptr<Basis<double>> table_;
+    Workspace<double> work_;
+    std::vector<double> values_;
+    std::vector<double> k_;
+};
+
+}  // namespace onkel
