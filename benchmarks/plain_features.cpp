@@ -105,6 +105,8 @@ Counts widths(Rows<T> X, const double* y, const T* e, std::size_t D, T start, T 
         for (std::size_t j = 0; j < X.columns; ++j) width[j] = std::exp(g[j]);
         for (std::size_t c = 0; c < D; ++c) {
             for (std::size_t j = 0; j < X.columns; ++j) directions[c * X.columns + j] = width[j] * e[c * X.columns + j];
+        }
+        for (std::size_t c = 0; c < D; ++c) {
             const T q = X.product(i, &directions[c * X.columns]);
             z[c] = scale * std::cos(q);
             z[D + c] = scale * std::sin(q);

@@ -397,12 +397,28 @@ void Landmarks::enter(Expansion<T>& f, const Offer<T>& offer) {
         return;
     }
     if (transform_.empty()) become_linear(f);
-    step_.assign(budget_, 0);
-    for (std::size_t at = 0; at < transform_.size(); at += budget_) {
-        const double z = simd<T>().dot(transform_.data() + at, offer.k, budget_);
-        simd<double>().axpy(step_.data(), z, transform_.data() + at, budget_);
-    }
+    step_.resize(budget_);
+    step_along(offer.k, step_.data());
     for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, offer.coef[o] / f.scale, step_.data());
+}
+
+template <class T>
+void Landmarks::step_along(const T* k, double* step) {
+    auto& matrix = [this]() -> auto& {
+        if constexpr (sizeof(T) == sizeof(float)) {
+            return single_;
+        } else {
+            return double_;
+        }
+    }();
+    const std::size_t rank = transform_.size() / budget_;
+    if (!matrix) matrix = std::make_unique<Matrix<T>>(transform_, rank, budget_);
+    static thread_local std::vector<T> z, moved;
+    z.resize(matrix->padded());
+    moved.resize(budget_);
+    matrix->multiply({k, nullptr, nullptr, 1, budget_}, z.data(), 0);
+    matrix->multiply_transposed(z.data(), moved.data());
+    std::copy(moved.begin(), moved.end(), step);
 }
 
 template <class T>
@@ -437,6 +453,8 @@ void Landmarks::save(Store& store) const {
 
 void Landmarks::load(const Store& store, std::size_t, bool, bool) {
     transform_ = store.get<double>("budget.transform", 2);
+    single_.reset();
+    double_.reset();
     const std::vector<std::size_t>& shape = store.shape("budget.transform");
     if (!transform_.empty() && (shape[1] != budget_ || shape[0] > rank_)) {
         Store::refuse("budget.transform", "has the wrong shape");

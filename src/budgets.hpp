@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hypothesis.hpp"
+#include "matrix.hpp"
 #include "random.hpp"
 #include "updates.hpp"
 
@@ -45,6 +46,8 @@ public:
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
 
+    bool settled(std::size_t n) const override { return n == budget_; }
+
 private:
     std::size_t budget_;
 };
@@ -59,14 +62,21 @@ public:
     void save(Store& store) const override;
     void load(const Store& store, std::size_t columns, bool sparse, bool single) override;
 
+    bool settled(std::size_t) const override { return !transform_.empty(); }
+
 private:
     template <class T>
     void become_linear(Expansion<T>& f);
+    // M'M k, with M the transform as T
+    template <class T>
+    void step_along(const T* k, double* step);
 
     std::size_t budget_;
     std::size_t rank_;
     bool eager_;
-    std::vector<double> transform_;  // D^-1/2 V', row by row; empty before the switch
+    std::vector<double> transform_;          // M = D^-1/2 V', row by row; empty before the switch
+    std::unique_ptr<Matrix<float>> single_;  // the same in tiles, made when it is first used
+    std::unique_ptr<Matrix<double>> double_;
     std::vector<double> step_;
 };
 

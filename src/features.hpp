@@ -81,7 +81,8 @@ public:
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
-        std::vector<T> z(most_ahead * features());
+        static thread_local std::vector<T> z;
+        z.resize(std::max(z.size(), std::min(most_ahead, X.n) * features()));
         for (std::size_t i = 0; i < X.n; i += most_ahead) {
             const Rows<T> part = X.slice(i, std::min(most_ahead, X.n - i));
             map_->features(part, work, z.data(), features());

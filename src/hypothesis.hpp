@@ -104,6 +104,8 @@ public:
     virtual void insert(Expansion<double>& f, const Offer<double>& offer) = 0;
     virtual void start(std::uint64_t /*seed*/) {}
     virtual bool needs_scores() const { return false; }
+    // Will the n terms stay as they are for ever?
+    virtual bool settled(std::size_t /*n*/) const { return false; }
     virtual void widen(std::size_t /*columns*/) {}
     virtual void save(Store&) const {}
     virtual void load(const Store&, std::size_t /*columns*/, bool /*sparse*/, bool /*single*/) {}
@@ -217,8 +219,9 @@ public:
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
+        static thread_local std::vector<T> k;
         const std::size_t stride = basis.padded(n());
-        std::vector<T> k(most_ahead * stride);
+        k.resize(std::max(k.size(), std::min(most_ahead, X.n) * stride));
         for (std::size_t i = 0; i < X.n; i += most_ahead) {
             const Rows<T> part = X.slice(i, std::min(most_ahead, X.n - i));
             if (n()) kernel_->rows(basis, part, basis.all(), work, k.data(), stride);
@@ -360,7 +363,7 @@ private:
     // How many examples from i on are worth looking at together: the more terms there are, and only where a
     // new term meets those ahead with the very numbers it would meet them with later.
     std::size_t reach(const Rows<T>& X, std::size_t i) const {
-        const std::size_t wanted = std::min(n() / 32 + 1, most_ahead);
+        const std::size_t wanted = budget_->settled(n()) ? most_ahead : std::min(n() / 32 + 1, most_ahead);
         const std::size_t count = std::min(wanted < 4 ? wanted : wanted / 4 * 4, X.n - i);  // the vector code's step
         if (!basis.tiled() || !kernel_->symmetric(X.indices != nullptr)) return 1;
         for (std::size_t q = 0; X.indices && q < count; ++q) {

@@ -123,15 +123,16 @@ private:
 
     // Refuse what would read outside memory; meaning is checked in Python.
     void check_form(const Rows<T>& X) const {
+        const std::size_t width = columns();
         if (!X.indices) {
-            if (X.columns != columns()) throw std::invalid_argument("wrong number of columns");
+            if (X.columns != width) throw std::invalid_argument("wrong number of columns");
             return;
         }
+        bool inside = true;  // a negative index is a huge one
         for (std::int64_t e = X.starts[0]; e < X.starts[X.n]; ++e) {
-            if (X.indices[e] < 0 || static_cast<std::size_t>(X.indices[e]) >= columns()) {
-                throw std::invalid_argument("column index out of range");
-            }
+            inside &= static_cast<std::uint32_t>(X.indices[e]) < width;
         }
+        if (!inside) throw std::invalid_argument("column index out of range");
     }
 
     std::shared_ptr<const Loss> loss_;

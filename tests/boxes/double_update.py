@@ -13,7 +13,7 @@ def duol(K, y, *, C, rho=0.0):
     return bduol(K, y, C=C, rho=rho, budget=None)
 
 
-def bduol(K, y, *, C, rho=0.0, budget, maintenance="remove", cheap=False, ties=0.0):
+def bduol(K, y, *, C, rho=0.0, budget, maintenance="remove", cheap=False, ties=1e-12):
     """4: with a full budget and a positive loss first make room, then, if there is a loss still, step as 1.5.
 
     Dual ascents that differ by a relative `ties` count as equal.
@@ -77,7 +77,7 @@ def double_step(k_t, k_b, w, l_t, l_b, g, C):
     if 0 <= q <= C and l_b - k_b * (C - g) - w * q > 0:
         return q, C - g
     D = k_t * k_b - w**2
-    if D > 1e-12 * k_t * k_b:
+    if D / (k_t * k_b) > 1e-12:
         g_t, dg = (k_b * l_t - w * l_b) / D, (k_t * l_b - w * l_t) / D
         if 0 <= g_t <= C and -g <= dg <= C - g:
             return g_t, dg
@@ -95,13 +95,13 @@ def enumerated(k_t, k_b, w, l_t, l_b, g, C):
     points += [(p, np.clip((l_b - w * p) / k_b, -g, C - g)) for p in (0.0, C)]
     points += [(np.clip((l_t - w * q) / k_t, 0.0, C), q) for q in (-g, C - g)]
     D = k_t * k_b - w**2
-    if D > 1e-12 * k_t * k_b:
+    if D / (k_t * k_b) > 1e-12:
         p, q = (k_b * l_t - w * l_b) / D, (k_t * l_b - w * l_t) / D
         points += [(p, q)] if 0 <= p <= C and -g <= q <= C - g else []
     return max(points, key=lambda point: gain(k_t, k_b, w, l_t, l_b, *point))
 
 
-def reduction(K, y, g, margins, S, C, maintenance, cheap=False, ties=0.0):
+def reduction(K, y, g, margins, S, C, maintenance, cheap=False, ties=1e-12):
     """4: Dg of the candidate of largest dual ascent, the oldest on ties; cheap chooses it as "remove" does."""
     rule = "remove" if cheap else maintenance
     losses = [-ascent(K, y, margins, S, weights_lost(K, y, g, S, j, C, rule)) for j in S]

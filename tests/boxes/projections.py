@@ -4,7 +4,7 @@ Every projection is solved afresh from K; no inverse is carried from one round t
 """
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve
 
 from boxes.common import counts_as_error, curvature, direction, history, margin, mistaken
 
@@ -16,15 +16,17 @@ def onto(K, S, t):
 
     delta2 is exactly 0 where x_t counts as dependent on S.
     """
-    L = np.linalg.cholesky(K[np.ix_(S, S)])
-    w = solve_triangular(L, K[S, t], lower=True)
-    delta2 = K[t, t] - w @ w
-    return solve_triangular(L.T, w), delta2 if delta2 > DEPENDENT * K[t, t] else 0.0
+    d = solved(K[np.ix_(S, S)], K[S, t])
+    delta2 = K[t, t] - K[S, t] @ d
+    return d, delta2 if delta2 > DEPENDENT * K[t, t] else 0.0
 
 
 def solved(A, b):
-    """The solution of A x = b, A positive definite."""
-    return cho_solve(cho_factor(A), b)
+    """The solution of A x = b, A positive definite, or of least norm where rounding takes that from A."""
+    try:
+        return cho_solve(cho_factor(A), b)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(A, b, rcond=None)[0]
 
 
 def projectron(K, y, *, outputs=1, budget=None, tolerance=0.0, squared=False, strict_sign_update=False):
@@ -104,12 +106,12 @@ def margin_step(loss, delta2, p2, rule, tolerance, U):
     return min(loss / p2, 2 * left / p2, 1.0) if left > 0 else 0.0
 
 
-def bpa(K, y, *, outputs=1, budget, C, variant="simple", ties=0.0):
+def bpa(K, y, *, outputs=1, budget, C, variant="simple", ties=1e-12):
     """3.3: PA-I; once full the support vector that is cheapest to re-express on V gives its place to x_t.
 
     V is x_t ("simple"), x_t and the nearest to the one removed ("nearest") or everything else ("projecting",
     where a dependent x_t is spread over S instead). "plain" (E15) removes without re-expressing. Costs that
-    differ by a relative `ties` count as equal.
+    differ by a relative `ties` are equal: at tau = C those of "plain" do not depend on k_rt.
     """
     F = history(len(y), outputs)
     S = []
