@@ -52,6 +52,10 @@ LINEUP: dict[str, dict[str, dict[str, Any]]] = {
         "BOGD": {"eta": 0.5, "lam": 0.01},
         "BOGDPlusPlus": {"eta": 0.5, "lam": 0.01},
         "BSGD": {"lam": 0.001},
+        "FOGD": {},
+        "NOGD": {"eta": 1.0},
+        "RRF": {"eta": 1.0, "eta_kernel": 0.003},
+        "DualSGD": {"lam": 0.001},
     },
     "regression": {
         "KernelPerceptron": {"eta": 0.2},
@@ -64,6 +68,10 @@ LINEUP: dict[str, dict[str, dict[str, Any]]] = {
         "Forgetron": {"eta": 0.2},
         "BOGD": {"eta": 0.2, "lam": 0.001},
         "BOGDPlusPlus": {"eta": 0.05, "lam": 0.001},
+        "FOGD": {},
+        "NOGD": {"eta": 0.2},
+        "RRF": {"eta": 0.1, "eta_kernel": 0.003},
+        "DualSGD": {"lam": 0.3},
     },
 }
 # Width of the Gaussian kernel and budget for the embedded streams.
@@ -241,7 +249,7 @@ def _file(arguments: argparse.Namespace) -> Stream:
 def _chosen(names: list[str] | None) -> list[Entry]:
     """The algorithms that were asked for, or those of the line-up."""
     if names == ["all"]:
-        return catalogue()
+        return [entry for entry in catalogue() if entry.online]
     wanted = names or list(dict.fromkeys(name for line in LINEUP.values() for name in line))
     try:
         entries = {entry.name: entry for entry in map(find, wanted)}
@@ -254,6 +262,8 @@ def _check_chosen(entries: list[Entry], streams: list[Stream], *, named: bool) -
     """Refuse an algorithm that was named but has no face for any of the streams."""
     faces = {FACES[stream.task] for stream in streams}
     for entry in entries:
+        if not entry.online:
+            raise Problem(f"{entry.name} learns from all rows at once and cannot race: leave it out")
         if named and not faces & set(entry.classes):
             kinds = " or ".join(sorted({stream.task for stream in streams}))
             raise Problem(f"{entry.name} does {' and '.join(entry.tasks)}, not {kinds}; leave it out or say --task")

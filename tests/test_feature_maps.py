@@ -121,8 +121,11 @@ def fogd_box(task, form, kernel, loss, schedule, eta, epsilon=0.1):
     return adagrad(Z, y, **options) if schedule == "adagrad" else fogd(Z, y, schedule=SCHEDULES[schedule], **options)
 
 
-@pytest.mark.parametrize("schedule", [*SCHEDULES, "adagrad"])
-@pytest.mark.parametrize(("task", "loss"), EVERY_LOSS)
+@pytest.mark.parametrize(
+    ("task", "loss", "schedule"),
+    [(*way, "constant") for way in EVERY_LOSS]
+    + [(*way, schedule) for way in ONE_EACH for schedule in ("1/t", "1/sqrt(t)", "adagrad")],
+)
 def test_fogd_is_its_box(engine, task, loss, schedule):
     kernel = SPECTRA[LOSSES[task].index(loss) % 3]
     eta = {"constant": 0.3, "1/t": 0.8, "1/sqrt(t)": 0.8, "adagrad": 0.1}[schedule]
@@ -191,7 +194,8 @@ def test_nogd_is_its_box(engine, task, loss, rank, switch, eta):
 
 @pytest.mark.parametrize(
     ("task", "loss", "lam", "clip", "eta_kernel"),
-    [(task, loss, lam, 20.0, 0.01) for task, loss in EVERY_LOSS for lam in (0.0, 0.2)]
+    [(*way, 0.0, 20.0, 0.01) for way in EVERY_LOSS]
+    + [(*way, 0.2, 20.0, 0.01) for way in ONE_EACH]
     + [(*way, 0.0, 0.38, 0.05) for way in ONE_EACH],
 )
 def test_rrf_is_its_box(engine, task, loss, lam, clip, eta_kernel):
@@ -223,7 +227,7 @@ def dual_box(task, form, loss, budget, merge, lam, maintenance="merge", insert_a
     [(task, loss, {}) for task, loss in EVERY_LOSS]
     + [
         (*way, params)
-        for way in [*ONE_EACH, ("regression", "epsilon_insensitive")]
+        for way in ONE_EACH
         for params in [
             {"merge": 1},
             {"merge": 40},
@@ -279,3 +283,464 @@ def test_boxes_in_float32(engine, algorithm, task):
         params = {"components": D, "budget": 15, "merge": 4, "lam": 1.0, "loss": options["loss"]}
         box = dual_box(task, "float32", options["loss"], 15, 4, 1.0)
     check(estimator(algorithm, task, kernel=kernel, **params), (X, y), box, 1e-4)
+
+
+# DistanceOverGradient
+
+
+def distance_over_gradient(G, y, loss, *, outputs=1, weight=None, epsilon=0.1):
+    """Its docstring on a Gram matrix G; scores and |f| before every round, and the functions as coefficients."""
+    a, history = np.zeros((len(y), outputs)), []
+    farthest = squares = rounds = 0.0
+    S, norms = np.zeros((len(y), outputs)), []
+    for t, w in enumerate(np.ones(len(y)) if weight is None else weight):
+        S[t] = G[t] @ a
+        norms.append(math.sqrt(max(np.sum(a * (G @ a)), 0)))
+        history.append(a.copy())
+        slope = w * tangent(loss, S[t], y[t], epsilon=epsilon)[1]
+        if slope.any():
+            farthest = max(farthest, norms[t])
+            squares += slope @ slope * G[t, t]
+            rounds += (w * G[t, t]) ** 2
+            a[t] = -max(farthest / math.sqrt(squares), 1 / math.sqrt(rounds)) * slope
+    return S, np.array(norms), history
+
+
+@pytest.mark.parametrize(("task", "loss"), EVERY_LOSS)
+def test_distance_over_gradient_is_its_formula(engine, task, loss):
+    X, y = TASKS[task](T)
+    weight = np.random.default_rng(3).uniform(0.2, 2.0, T)
+    Z = features_of(X, drawn(Fourier(Gaussian(1.0), D), 4)["directions"])
+    model = estimator("FOGD", task, components=D, kernel=Gaussian(1.0), loss=loss)
+    S, _, history = distance_over_gradient(Z @ Z.T, y, loss, outputs=outputs_of(task), weight=weight)
+    same(learn(model, X[:-1], y[:-1], sample_weight=weight[:-1]), S[:-1])
+    same(scores_of(model, X[-1:]), S[-1])
+    same(model.coef_, (Z.T @ history[-1]).T)
+    assert model.state()[0]["update.norm2"] == pytest.approx(np.square(model.coef_).sum(), abs=1e-10)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_distance_over_gradient_on_terms(engine, task):
+    X, y = TASKS[task](T)
+    kernel, loss = KERNELS["uneven"], LOSSES[task][0]
+    part = {"hinge": losses.Hinge(), "squared": losses.Squared(0.1)}[loss]
+    f = Expansion(kernel, budgets.Unlimited())
+    learner = Learner(f, part, updates.DistanceOverGradient(), outputs=outputs_of(task), columns=4)
+    learner = onkel.native.engine(learner)
+    assert learner.engine == engine
+    S, norms, _ = distance_over_gradient(kernel(X), y, loss, outputs=outputs_of(task))
+    same(learner.learn(X[:-1], y[:-1].astype(float))[0], S[:-1])
+    same(learner.scores(X[-1:]), S[-1])
+    assert learner.state()["update.norm2"] == pytest.approx(norms[-1] ** 2, abs=1e-9)
+
+
+def test_the_first_step_repairs_the_first_example(engine):
+    X, y = regression(5)
+    model = estimator("FOGD", "regression", components=D, epsilon=0).fit(X[:1], y[:1])
+    assert model.predict(X[:1]) == pytest.approx(y[:1], abs=1e-14)
+    f = Expansion(KERNELS["uneven"], budgets.Unlimited())
+    learner = onkel.native.engine(Learner(f, losses.Squared(), updates.DistanceOverGradient(), columns=4))
+    learner.learn(X[:1], y[:1])
+    assert learner.scores(X[:1])[0] == pytest.approx(y[:1], abs=1e-14)
+
+
+@pytest.mark.parametrize("algorithm", ["FOGD", "Expansion"])
+def test_no_step_to_choose_means_no_units(engine, algorithm):
+    """Targets times 1024: scores times 1024. Weights times 8: the same scores. To the last bit, both are powers of 2."""
+    X, y = regression(T)
+
+    def run(y, weight):
+        if algorithm == "FOGD":
+            return estimator("FOGD", "regression", components=D, epsilon=0).learn(X, y, sample_weight=weight)
+        f = Expansion(KERNELS["uneven"], budgets.Unlimited())
+        learner = Learner(f, losses.Squared(), updates.DistanceOverGradient(), columns=4)
+        return onkel.native.engine(learner).learn(X, y, weight)[0]
+
+    weight = np.random.default_rng(3).uniform(0.2, 2.0, T)
+    plain = run(y, weight)
+    np.testing.assert_array_equal(run(1024 * y, weight), 1024 * plain)
+    np.testing.assert_array_equal(run(y, 8 * weight), plain)
+    assert np.abs(run(y, weight**2) - plain).max() > 0.01
+
+
+def follow(model, X, y):
+    """The weights before every round, (rounds, outputs, features)."""
+    weights = []
+    for i in range(len(y)):
+        weights.append(model.coef_ if i else np.zeros((1, 2 * D)))
+        learn(model, X[i : i + 1], y[i : i + 1])
+    return np.array(weights)
+
+
+def rivals(Z, y):
+    """Weights that fit the labels more or less closely."""
+    return [np.zeros(Z.shape[1])] + [
+        size * np.linalg.solve(Z.T @ Z + ridge * np.eye(Z.shape[1]), Z.T @ y)
+        for ridge in (0.1, 1, 10, 100)
+        for size in (0.3, 1, 3)
+    ]
+
+
+def regret(weights, u, Z, y):
+    """Hinge losses of the learner less those of u."""
+    own = np.einsum("td,td->t", weights[:, 0], Z)
+    return np.maximum(0, 1 - y * own).sum() - np.maximum(0, 1 - y * (Z @ u)).sum()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_regret_of_distance_over_gradient(engine, seed):
+    """sqrt(n) (D^2 / 2 + max(1, max |w|)), D the largest distance from u; steps are max(1, max |w|) / sqrt(n)."""
+    X, y = binary(T, seed)
+    Z = features_of(X, drawn(Fourier(Gaussian(1.0), D), 4)["directions"])
+    weights = follow(estimator("FOGD", "binary", components=D, kernel=Gaussian(1.0)), X, y)
+    n = np.sum(y * np.einsum("td,td->t", weights[:, 0], Z) < 1)
+    farthest = np.linalg.norm(weights, axis=(1, 2)).max()
+    for u in rivals(Z, y):
+        distance = np.linalg.norm(weights[:, 0] - u, axis=1).max()
+        assert regret(weights, u, Z, y) <= math.sqrt(n) * (distance**2 / 2 + max(1, farthest))
+
+
+# AdaGrad
+
+
+def test_the_default_step_of_adagrad(engine):
+    X, y = binary(T)
+    given = estimator("FOGD", "binary", components=D, schedule="adagrad", eta=8 / math.sqrt(2 * D))
+    np.testing.assert_array_equal(
+        learn(estimator("FOGD", "binary", components=D, schedule="adagrad"), X, y), learn(given, X, y)
+    )
+
+
+@pytest.mark.parametrize("eta", [0.03, 0.1, 0.3])
+def test_the_regret_of_adagrad(engine, eta):
+    """(max_t |w_t - u|_inf^2 / (2 eta) + eta) sum_j |g_1..T,j| (Duchi et al. 2011, theorem 5)."""
+    X, y = binary(T)
+    Z = features_of(X, drawn(Fourier(Gaussian(1.0), D), 4)["directions"])
+    model = estimator("FOGD", "binary", components=D, kernel=Gaussian(1.0), schedule="adagrad", eta=eta)
+    weights = follow(model, X, y)
+    slopes = -y * (y * np.einsum("td,td->t", weights[:, 0], Z) < 1)
+    size = np.linalg.norm(slopes[:, None] * Z, axis=0).sum()
+    for u in rivals(Z, y):
+        distance = np.abs(weights[:, 0] - u).max()
+        assert regret(weights, u, Z, y) <= (distance**2 / (2 * eta) + eta) * size
+
+
+def test_adagrad_has_no_units(engine):
+    """Weights times 8 are the same scores; the first step is eta for every weight."""
+    X, y = multiclass(T)
+    weight = np.random.default_rng(3).uniform(0.2, 2.0, T)
+    one, two = (estimator("FOGD", "multiclass", components=D, schedule="adagrad", eta=0.1) for _ in range(2))
+    np.testing.assert_array_equal(learn(one, X, y, sample_weight=8 * weight), learn(two, X, y, sample_weight=weight))
+    first = estimator("FOGD", "binary", components=D, schedule="adagrad", eta=0.1)
+    learn(first, *binary(1))
+    np.testing.assert_allclose(np.abs(first.coef_), 0.1, rtol=1e-14)
+
+
+# Maps: what is drawn
+
+
+def splitmix(seed, purpose, key, place):
+    """The uniform number of (seed, purpose, key, place), in whole numbers (Steele, Lea, Flood 2014; FNV-1a)."""
+    whole, golden = 2**64, 0x9E3779B97F4A7C15
+
+    def mix(z):
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % whole
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % whole
+        return z ^ (z >> 31)
+
+    name = 0xCBF29CE484222325
+    for byte in purpose.encode():
+        name = (name ^ byte) * 0x100000001B3 % whole
+    stream = mix(mix(seed % whole ^ name) ^ mix((key + golden) % whole))
+    return ((mix((stream + (place + 1) * golden) % whole) >> 12) + 0.5) * 2.0**-52
+
+
+@pytest.mark.parametrize("seed", [0, 7, -1, 2**63, 2**64 - 1])
+def test_draws_are_a_function_of_whole_numbers(seed):
+    keys = [0, 1, 5, 2**64 - 1, 2**63 + 11]
+    found = uniforms(seed, "features", np.array(keys, dtype=np.uint64), 3)
+    assert found.tolist() == [[splitmix(seed, "features", key, place) for place in range(3)] for key in keys]
+    assert found.min() > 0 and found.max() < 1
+    U = Fourier(Gaussian(0.5), 3).draw(np.array(keys, dtype=np.uint64), seed)["directions"]
+    same(U.T, [[NormalDist().inv_cdf(u) for u in row] for row in found], 1e-12)
+    U = Fourier(Laplacian(2.0), 3).draw(np.array(keys, dtype=np.uint64), seed)["directions"]
+    same(U.T, 2 * stats.cauchy.ppf(found), 1e-9)
+    U = Fourier(Cauchy(4.0), 3).draw(np.array(keys, dtype=np.uint64), seed)["directions"]
+    same(U.T, 2 * stats.laplace.ppf(found), 1e-12)
+
+
+def test_draws_never_change():
+    """Models in files rely on it."""
+    keys = keys_of([0, 3, "a"])
+    assert keys.tolist() == [0, 3, 12638187200555641996]  # FNV-1a of "a"
+    found = uniforms(7, "features", keys, 2)
+    golden = [0.9480571444926357, 0.05268763856030867, 0.24362806829325334, 0.34568981885127104]
+    assert [*found[0], found[1, 0], found[2, 0]] == golden
+
+
+def test_keys_are_made_from_names():
+    assert keys_of([0, 1, np.int64(2), -1]).tolist() == [0, 1, 2, 2**64 - 1]
+    names = ["a", "b", "3", 3, 3.0, ("a", 1), None, ""]
+    assert len(set(keys_of(names).tolist())) == len(names)
+
+
+@pytest.mark.parametrize("map", [Fourier(Gaussian(1.0), 9), Reparameterized(Laplacian(1.0), 9)], ids=str)
+def test_draws_belong_to_the_key(map):
+    keys = keys_of(["a", "b", 3, "d", 17])
+    U = map.draw(keys, SEED)["directions"]
+    order = [3, 0, 4, 2, 1]
+    np.testing.assert_array_equal(map.draw(keys[order], SEED)["directions"], U[:, order])
+    np.testing.assert_array_equal(map.draw(keys[:2], SEED)["directions"], U[:, :2])
+    np.testing.assert_array_equal(map.redraw(2, keys, SEED)["directions"], U)
+    np.testing.assert_array_equal(map.replace(components=5).draw(keys, SEED)["directions"], U[:5])
+    assert map.draw(keys[:0], SEED)["directions"].shape == (9, 0)
+
+
+def test_draws_of_different_seeds_keys_and_purposes_are_uncorrelated():
+    keys = np.array([0, 1, 2, 2**32, 2**63, *keys_of(["a", "b", "x1", "x2"])], dtype=np.uint64)
+    purposes = [(0, "features"), (1, "features"), (2**32, "features"), (0, "signs"), (-1, "features")]
+    draws = np.concatenate([uniforms(*purpose, keys, 5000) for purpose in purposes])
+    correlation = np.corrcoef(draws) - np.eye(len(draws))
+    assert np.abs(correlation).max() < 5 / math.sqrt(5000)  # of about 1000 pairs
+    later = np.corrcoef(draws[:, 1:].ravel(), draws[:, :-1].ravel())[0, 1]
+    assert abs(later) < 4.5 / math.sqrt(draws.size)
+    for row in draws:
+        assert stats.kstest(row, "uniform").pvalue > 1e-5
+    across = uniforms(0, "features", np.arange(5000), 1)[:, 0]  # neighbouring columns
+    assert stats.kstest(across, "uniform").pvalue > 1e-5
+    assert abs(np.corrcoef(across[1:], across[:-1])[0, 1]) < 4.5 / math.sqrt(5000)
+
+
+@pytest.mark.parametrize("structured", [True, False], ids=["sorf", "fastfood"])
+@pytest.mark.parametrize(("d", "components"), [(1, 3), (4, 20), (16, 16), (17, 40), (32, 64)])
+def test_structured_directions_are_the_boxes_matrices(structured, d, components):
+    kernel = Gaussian(0.7)
+    if structured:
+        map = Orthogonal(kernel, components, structured=True)
+        signs = np.sign(drawn(map, d)["diagonals"])[::-1].transpose(1, 0, 2)  # the last factor comes first
+        wanted = sorf_directions(signs, 1 / kernel.frequency, d, components)
+    else:
+        map = Fastfood(kernel, components)
+        found = drawn(map, d)
+        (B, G), perm, size = found["diagonals"], found["orders"][1], found["scale"].shape[1]
+        chis = found["scale"] * math.sqrt(size) / kernel.frequency * np.linalg.norm(G, axis=1, keepdims=True)
+        wanted = fastfood_directions(B, perm, G, chis, 1 / kernel.frequency, d, components)
+        assert set(np.unique(B)) == {-1.0, 1.0} and (np.sort(perm, axis=1) == np.arange(size)).all()
+    assert wanted.shape == (components, d)
+    same(directions(map, d), wanted, 1e-12)
+    X = np.random.default_rng(0).normal(size=(7, d))
+    same(map.features(X, drawn(map, d), {}), features_of(X, wanted), 1e-12)
+    same(map.features(sp.csr_array(X), drawn(map, d), {}), features_of(X, wanted), 1e-12)
+
+
+def test_fastfood_draws_have_their_distributions():
+    found = [drawn(Fastfood(Gaussian(0.5), 32), 32, seed) for seed in range(200)]
+    G = np.concatenate([d["diagonals"][1][0] for d in found])
+    assert stats.kstest(G, "norm").pvalue > 1e-5
+    chis = [d["scale"][0] * math.sqrt(32) * np.linalg.norm(d["diagonals"][1][0]) for d in found]
+    assert stats.kstest(np.concatenate(chis), stats.chi(32).cdf).pvalue > 1e-5
+    places = np.array([d["orders"][1][0] for d in found])  # where each is sent is uniform
+    assert stats.chisquare(np.bincount(places[:, 0], minlength=32)).pvalue > 1e-5
+    signs = np.array([d["diagonals"][0][0] for d in found])
+    assert np.abs(signs.mean(axis=0)).max() < 4.5 / math.sqrt(200)
+
+
+def test_orthogonal_directions_are_orthogonal_with_chi_lengths():
+    d, lengths, first = 5, [], []
+    for seed in range(300):
+        U = directions(Orthogonal(Gaussian(0.5), 12), d, seed)
+        for block in (U[:5], U[5:10], U[10:]):
+            gram = block @ block.T
+            same(gram - np.diag(np.diag(gram)), np.zeros_like(gram), 1e-12)
+        lengths.append(np.linalg.norm(U, axis=1))
+        first.append(U[[0, 5, 11], [0, 1, 2]])
+    assert stats.kstest(np.ravel(lengths), stats.chi(d).cdf).pvalue > 1e-5
+    assert stats.kstest(np.ravel(first), "norm").pvalue > 1e-5  # a row alone is a Gaussian vector
+    assert abs(np.corrcoef(np.array(lengths).T) - np.eye(12)).max() < 4.5 / math.sqrt(300)
+
+
+def test_directions_drawn_together_know_the_number_of_columns_only():
+    for map in (
+        Orthogonal(Gaussian(1.0), 9),
+        Orthogonal(Gaussian(1.0), 9, structured=True),
+        Fastfood(Gaussian(1.0), 9),
+    ):
+        one, two = map.draw(keys_of("abcd"), SEED), map.draw(columns(4), SEED)
+        assert all(np.array_equal(one[name], two[name]) for name in one)
+        assert not np.array_equal(directions(map, 4, 1), directions(map, 4, 2))
+        with pytest.raises(ValueError, match=f"{type(map).__name__} was drawn for 4 features and cannot take another"):
+            map.redraw(4, columns(5), SEED)
+
+
+# Maps: how well they approximate
+
+
+EVERY_MAP = [
+    *(Fourier(kernel, 40) for kernel in SPECTRA),
+    Reparameterized(Gaussian(1.0), 40),
+    Orthogonal(Gaussian(1.0), 40),
+    Orthogonal(Gaussian(1.0), 40, structured=True),
+    Fastfood(Gaussian(1.0), 40),
+]
+
+
+@pytest.mark.parametrize("map", EVERY_MAP, ids=str)
+def test_features_have_length_one(map):
+    X = inputs(50)
+    Z = map.features(X, drawn(map, 4), map.start(4))
+    assert Z.shape == (50, 80) == (50, map.size)
+    same(np.linalg.norm(Z, axis=1), np.ones(50), 1e-14)
+    same(Z @ Z.T, np.cos((X[:, None] - X[None]) @ directions(map, 4).T).mean(axis=2), 1e-12)
+
+
+@pytest.mark.parametrize("distance", [0.3, 0.9, 2.0])
+@pytest.mark.parametrize("kernel", SPECTRA, ids=str)
+def test_the_error_of_fourier_features(kernel, distance):
+    """Unbiased, with the variance (1 + k(2 delta) - 2 k(delta)^2) / 2D (Gaussian: (1 - k^2)^2 / 2D); Hoeffding's tail."""
+    D, delta = 30, distance * np.array([0.6, -0.48, 0.64])
+    x = np.array([[0.3, -0.7, 0.2]])
+    k, twice = kernel(x, x + delta)[0, 0], kernel(x, x + 2 * delta)[0, 0]
+    map, errors = Fourier(kernel, D), []
+    for seed in range(1500):
+        z = map.features(np.vstack([x, x + delta]), drawn(map, 3, seed), {})
+        errors.append(z[0] @ z[1] - k)
+    errors = np.array(errors)
+    variance = (1 + twice - 2 * k**2) / (2 * D)
+    if isinstance(kernel, Gaussian):
+        assert variance == pytest.approx((1 - k**2) ** 2 / (2 * D), rel=1e-12)
+    assert abs(errors.mean()) < 4.5 * math.sqrt(variance / len(errors))
+    squares = errors**2
+    assert abs(squares.mean() - variance) < 4.5 * squares.std() / math.sqrt(len(errors))
+    for e in (0.1, 0.2, 0.3, 0.4):
+        assert np.mean(np.abs(errors) >= e) <= 2 * math.exp(-D * e**2 / 2)
+
+
+@pytest.mark.parametrize(
+    ("map", "ratio", "bias"),
+    [
+        (Fourier(Gaussian(1.0), 64), 1.0, 0.0),
+        (Orthogonal(Gaussian(1.0), 64), 0.86, 0.0),
+        (Orthogonal(Gaussian(1.0), 64, structured=True), 0.87, -0.02),
+        (Fastfood(Gaussian(1.0), 64), 1.15, 0.0),
+    ],
+    ids=str,
+)
+def test_the_spread_of_the_maps(map, ratio, bias):
+    """Section 7.1, d = 24, D = 64, k = 0.12: bias, and deviation in terms of that of Fourier features."""
+    d, k, rng = 24, 0.12, np.random.default_rng(5)
+    errors = np.zeros(1000)
+    for seed in range(len(errors)):
+        x, shift = rng.standard_normal((2, d))
+        shift *= math.sqrt(-math.log(k)) / np.linalg.norm(shift)
+        z = map.features(np.array([x, x + shift]), drawn(map, d, seed), {})
+        errors[seed] = z[0] @ z[1] - k
+    exact = (1 - k**2) / math.sqrt(2 * 64)
+    assert errors.std() / exact == pytest.approx(ratio, abs=0.09)  # 4 of its own deviations
+    assert errors.mean() == pytest.approx(bias, abs=4.5 * exact / math.sqrt(len(errors)))
+    for e in (0.1, 0.2, 0.3):
+        assert np.mean(np.abs(errors) >= e) <= 2 * math.exp(-64 * e**2 / 2)
+
+
+@pytest.mark.parametrize("structured", [True, False], ids=["sorf", "fastfood"])
+def test_structured_maps_in_few_dimensions(structured):
+    """Padding to 16 keeps signs from giving too few directions: without it the error stays, however many components."""
+    for d in (1, 2, 3):
+        x, rng = np.zeros((1, d)), np.random.default_rng(d)
+        shift = rng.normal(size=(6, d))
+        map = Orthogonal(Gaussian(0.5), 512, structured=True) if structured else Fastfood(Gaussian(0.5), 512)
+        wanted = Gaussian(0.5)(x, shift)[0]
+        found = [
+            map.features(shift, drawn(map, d, seed), {}) @ map.features(x, drawn(map, d, seed), {})[0]
+            for seed in range(40)
+        ]
+        assert np.abs(np.mean(found, axis=0) - wanted).max() < (0.07 if structured else 0.03)
+        assert np.std(found, axis=0).max() < 0.1
+
+
+# Nystrom
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.5), Polynomial(2), Laplacian(0.3)], ids=str)
+def test_nystrom_features_reproduce_the_landmarks(kernel):
+    X = inputs(40)
+    L = X[:15]
+    K = kernel(L)
+    values, V = np.linalg.eigh(K)
+    for rank in (None, 15, 6, 1):
+        M = Nystrom(kernel, rank).transform(K)
+        Z = K @ M.T
+        best = (V[:, -(rank or 15) :] * values[-(rank or 15) :]) @ V[:, -(rank or 15) :].T
+        assert len(M) == (rank or 15)
+        same(Z @ Z.T, best, 1e-9)  # the best approximation of that rank; K itself at full rank
+        same(Z.T @ Z, np.diag(values[::-1][: rank or 15]), 1e-9)
+        same(M @ K @ M.T, np.eye(len(M)), 1e-8)
+
+
+def test_nystrom_on_landmarks_that_depend_on_each_other():
+    X = inputs(40)
+    L = X[[0, 1, 2, 3, 1, 2]]
+    K = Gaussian(0.5)(L)
+    for rank, kept in ((None, 4), (6, 4), (3, 3)):
+        M = Nystrom(Gaussian(0.5), rank).transform(K)
+        assert M.shape == (kept, 6)
+        if kept == 4:
+            same(K @ M.T @ M @ K, K, 1e-10)
+    assert Nystrom().transform(np.zeros((3, 3))).shape == (0, 3)
+    tiny = np.diag([1.0, 3e-6, 3e-11])
+    assert len(Nystrom().transform(tiny)) == 2
+    assert len(Nystrom().transform(tiny, np.float32)) == 1
+
+
+@pytest.mark.parametrize("landmarks", ["first", "random", "kmeans", "array"])
+@pytest.mark.parametrize("form", FORMS)
+def test_nystrom_transformer(landmarks, form):
+    X = inputs(60, form=form)
+    kernel = Gaussian(0.5)
+    given = dense(X)[::6] if landmarks == "array" else landmarks
+    transformer = onkel.NystromTransformer(kernel=kernel, components=10, landmarks=given).fit(X)
+    L = transformer.landmarks_
+    assert L.shape == (10, X.shape[1])
+    rows = {row.tobytes() for row in dense(X).astype(L.dtype)}
+    assert sum(row.tobytes() in rows for row in L) == (10 if landmarks != "kmeans" else 0)
+    if landmarks == "first":
+        np.testing.assert_array_equal(L, dense(X)[:10])
+    Z, at = transformer.transform(X), transformer.transform(L)
+    assert Z.dtype == X.dtype and Z.shape == (60, 10)
+    tolerance = 2e-4 if form == "float32" else 1e-9
+    same(at @ at.T, kernel(L), tolerance)
+    same(at @ Z.T, kernel(L, dense(X)), tolerance)
+    same(
+        onkel.NystromTransformer(kernel=kernel, components=10, landmarks=given).fit(dense(X)).transform(X) @ at.T,
+        Z @ at.T,
+        1e-3,
+    )
+    few = onkel.NystromTransformer(kernel=kernel, components=10, landmarks=given, rank=3).fit(X)
+    assert few.transform(X).shape == (60, 3)
+    same(few.transform(X) @ few.transform(X).T, Z[:, :3] @ Z[:, :3].T, 1e-4 if form == "float32" else 1e-9)
+
+
+def test_nystrom_transformer_with_repeated_rows():
+    X = np.repeat(inputs(5), 8, axis=0)
+    for landmarks in ("first", "random", "kmeans"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            Z = onkel.NystromTransformer(kernel=Gaussian(0.5), components=20, landmarks=landmarks).fit_transform(X)
+        assert Z.shape[1] <= 5
+        if landmarks != "first":
+            same(Z @ Z.T, Gaussian(0.5)(X), 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"landmarks": "some"}, 'landmarks must be "kmeans", "random", "first" or an array of rows, got \'some\''),
+        ({"landmarks": np.ones((3, 5))}, "landmarks have 5 columns, X has 4"),
+        ({"rank": 0}, "rank must be an integer >= 1, got 0"),
+        ({"components": 0}, "components must be an integer >= 1, got 0"),
+        ({"kernel": "rbf"}, "kernel must be an onkel.kernels object or one of"),
+    ],
+    ids=str,
+)
+def test_what_the_nystrom_transformer_refuses(params, message):
+    with pytest.raises(ValueError, match=message):
+        onkel.NystromTransformer(**params).fit(inputs(20))

@@ -37,6 +37,11 @@ class Entry:
         return tuple(names[task] for task in self.classes)
 
     @property
+    def online(self) -> bool:
+        """Does it learn from a stream?"""
+        return all(cls.online for cls in self.classes.values())
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """Hyper-parameters and their defaults, over all tasks."""
         return {name: value for cls in self.classes.values() for name, value in cls().get_params(deep=False).items()}
