@@ -15,6 +15,7 @@ import numpy as np
 from onkel.budgets import Bounded, Budget, oldest_of_least, removed, term_diagonals
 from onkel.linalg import Factor
 from onkel.losses import Hinge, Loss
+from onkel.projections import meet, miss
 from onkel.updates import Memory, Round
 
 if TYPE_CHECKING:
@@ -158,8 +159,8 @@ class DualAscent(Bounded, Boxed):
     def start(self, seed: int) -> Memory:
         if self.maintenance == "remove":
             return {}
-        if self.maintenance == "nearest":  # the slot of each term's nearest other (-1: none), and k between the two
-            return {"nearest": np.zeros(0, np.int64), "likeness": np.zeros(0)}
+        if self.maintenance == "nearest":  # of each term its nearest (-1: it is alone) and their kernel value, by slot
+            return {"nearest": np.zeros(0, np.int64), "affinity": np.zeros(0)}
         return {"K": np.zeros((0, 0)), "factor": Factor(inverse=not self.cheap, dependent=0.0)}
 
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
@@ -185,7 +186,7 @@ class DualAscent(Bounded, Boxed):
             nearest, part = self._to_nearest(box, diagonal, memory)
             if part[j] != 0:
                 v[nearest[j]] = -part[j]
-            change = sum((v[i] * f.row(f.basis.row(i)) for i in np.flatnonzero(v)), np.zeros(f.n))
+            change = sum((v[i] * f.row(f.basis.row(int(i))) for i in np.flatnonzero(v)), np.zeros(f.n))
         move(f, -v, -change)
         for i in reversed(range(f.n)):
             if abs(f.coef[i, 0]) <= 1e-12 * f.basis["limit"][i, 0]:
@@ -198,20 +199,20 @@ class DualAscent(Bounded, Boxed):
         """DA for every term, or for its plain removal."""
         removal = -box.a * box.slack - box.a**2 * diagonal / 2
         if self.cheap or self.maintenance == "remove":
-            return removal
+            return np.asarray(removal)
         if self.maintenance == "nearest":
             i, part = self._to_nearest(box, diagonal, memory)
-            return removal + part * (box.slack[i] + box.a * memory["likeness"] - part * diagonal[i] / 2)
+            return np.asarray(removal + part * (box.slack[i] + box.a * memory["affinity"] - part * diagonal[i] / 2))
         P = memory["factor"].inverse()
         V = np.array([self._share(box, j, memory, P[j]) for j in range(len(P))])
-        return -V @ box.slack - ((V @ memory["K"]) * V).sum(axis=1) / 2
+        return np.asarray(-V @ box.slack - ((V @ memory["K"]) * V).sum(axis=1) / 2)
 
     def _to_nearest(self, box: Box, diagonal: Array, memory: Memory) -> tuple[Array, Array]:
         """For every term its nearest other, and what that one would take over."""
         if self.maintenance == "remove":
             return np.zeros(len(box.a), np.int64), np.zeros(len(box.a))
         i = memory["nearest"]
-        part = box.a * memory["likeness"] / diagonal[i]
+        part = box.a * memory["affinity"] / diagonal[i]
         return i, np.where(i < 0, 0.0, np.clip(part, box.least[i] - box.a[i], box.most[i] - box.a[i]))
 
     def _share(self, box: Box, j: int, memory: Memory, row: Array | None = None) -> Array:
@@ -229,14 +230,7 @@ class DualAscent(Bounded, Boxed):
     def _admit(self, f: Expansion, k: Array, kxx: float, memory: Memory) -> None:
         """A term has entered."""
         if "nearest" in memory:
-            n, i, likeness = len(k), memory["nearest"], memory["likeness"]
-            diagonal = term_diagonals(f)
-            before = np.where(i < 0, np.inf, diagonal[i] - 2 * likeness)
-            now = kxx - 2 * k
-            nearer = now < np.where(i < 0, np.inf, before - 1e-9 * np.abs(before))
-            memory["nearest"] = np.append(np.where(nearer, n, i), -1)
-            memory["likeness"] = np.append(np.where(nearer, k, likeness), 0.0)
-            find_nearest(f, n, np.append(k, kxx), memory)
+            meet(f, np.append(k, kxx), memory)
         elif "K" in memory:
             K = memory["K"]
             memory["K"] = np.block([[K, k[:, None]], [k[None], np.array([[kxx]])]])
@@ -245,25 +239,12 @@ class DualAscent(Bounded, Boxed):
     def _dismiss(self, f: Expansion, slot: int, memory: Memory) -> None:
         """A term has left, and the last one taken its slot."""
         if "nearest" in memory:
-            i = removed(memory["nearest"], slot)
-            orphans = np.flatnonzero(i == slot)
-            memory["nearest"], memory["likeness"] = np.where(i == f.n, slot, i), removed(memory["likeness"], slot)
-            for orphan in orphans:
-                find_nearest(f, int(orphan), f.row(f.basis.row(int(orphan))), memory)
+            miss(f, slot, memory)
         elif "K" in memory:
             order = removed(np.arange(f.n + 1), slot)
             K = memory["K"] = memory["K"][np.ix_(order, order)]
             memory["factor"].remove(slot)
             memory["factor"].refresh(lambda: K + RIDGE * np.diag(np.diag(K)))
-
-
-def find_nearest(f: Expansion, slot: int, k: Array, memory: Memory) -> None:
-    """Note the term nearest to the one in this slot, whose kernel row is k; the oldest among equals."""
-    distance = term_diagonals(f) - 2 * k
-    distance[slot] = np.inf
-    alone = f.n == 1
-    i = -1 if alone else oldest_of_least(distance, f.born)
-    memory["nearest"][slot], memory["likeness"][slot] = i, 0.0 if alone else k[i]
 
 
 def without_others(factor: Factor, K: Array, j: int) -> Array:
@@ -280,7 +261,7 @@ def without_others(factor: Factor, K: Array, j: int) -> Array:
         wrong[j] = 0
         q, _ = factor.project(wrong, 0.0)
         v -= q - p * (q[j] / p[j])
-    return v
+    return np.asarray(v)
 
 
 def smallest_in_box(K: Array, v: Array, least: Array, most: Array) -> Array:

@@ -29,7 +29,7 @@ class Factor:
     def __init__(self, inverse: bool = False, dependent: float = DEPENDENT) -> None:
         self.dependent = dependent
         self.L = np.zeros((0, 0))  # in the order of entering
-        self.W = np.zeros((0, 0)) if inverse else None  # its inverse
+        self.W: Array | None = np.zeros((0, 0)) if inverse else None  # its inverse
         self.slots = np.zeros(0, dtype=np.int64)  # the slot of each row of L
         self.removals = 0  # since it was last computed afresh
 
@@ -91,8 +91,9 @@ class Factor:
 
     def inverse(self) -> Array:
         """K^-1 by slot."""
+        assert self.W is not None
         place = np.argsort(self.slots)
-        return (self.W.T @ self.W)[np.ix_(place, place)]  # type: ignore[union-attr]
+        return np.asarray((self.W.T @ self.W)[np.ix_(place, place)])
 
     def refresh(self, matrix: Callable[[], Array]) -> None:
         """Now and then (after as many removals as there are terms) compute it afresh from K, given by slot."""
