@@ -28,7 +28,7 @@ class Factor:
 
     def __init__(self, inverse: bool = False, dependent: float = DEPENDENT) -> None:
         self.dependent = dependent
-        self.L = np.zeros((0, 0))  # in the order of entering
+        self.L: Array = np.zeros((0, 0))  # in the order of entering
         self.W: Array | None = np.zeros((0, 0)) if inverse else None  # its inverse
         self.slots = np.zeros(0, dtype=np.int64)  # the slot of each row of L
         self.removals = 0  # since it was last computed afresh
