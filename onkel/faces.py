@@ -90,8 +90,12 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = not self.two_classes
+        tags.classifier_tags.multi_class = self._multiclass
         return tags
+
+    @property
+    def _multiclass(self) -> bool:  # as river calls it
+        return not self.two_classes
 
     @leaves_no_trace
     def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
