@@ -271,7 +271,7 @@ def smallest_in_box(K: Array, v: Array, least: Array, most: Array) -> Array:
     wishes to leave its bound.
     """
     v, free = v.copy(), (least < v) & (v < most)
-    enough = 1e-12 * K.diagonal().max() * max(np.abs(least).max(), np.abs(most).max())
+    enough = 1e-14 * K.diagonal().max() * max(np.abs(least).max(), np.abs(most).max())
     for _ in range(100 + 10 * len(v)):  # it ends sooner, but for kernels that are none
         step = np.zeros(len(v))
         step[free] = np.linalg.solve(K[np.ix_(free, free)], -(K @ v)[free])

@@ -284,7 +284,7 @@ void DualAscent::make_smallest(std::vector<double>& v, const std::vector<double>
         enough = std::max({enough, std::abs(least[i]), std::abs(most[i])});
         diagonal = std::max(diagonal, gram_[i][i]);
     }
-    enough *= 1e-12 * diagonal;
+    enough *= 1e-14 * diagonal;
     const auto release = [&](std::size_t i) {
         wanted.clear();
         for (const std::size_t j : free) wanted.push_back(gram_[i][j]);
