@@ -1210,7 +1210,7 @@ def test_what_transformers_refuse(make, message):
 def test_values_too_large_for_features(name, dtype):
     fitted = transformer(name).fit(inputs(5).astype(dtype))
     X = np.full((2, 4), np.finfo(dtype).max / 8, dtype=dtype)
-    for rows in (X, sp.csr_array(X)):
+    for rows in (X, sp.csr_array(X), 4 * X):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(ValueError, match="too large for random features: scale it"):
