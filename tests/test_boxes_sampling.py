@@ -115,7 +115,9 @@ def run_spa(kind, K, y, outputs, u, eta=0.3, alpha=1.0, beta=3.0):
 
 
 def losses(kind, K, F, y):
-    return np.array([hinged(s, y[t], 0.1 if kind == "regression" else None)[0] for t, s in enumerate(boxes.scores(K, F))])
+    return np.array(
+        [hinged(s, y[t], 0.1 if kind == "regression" else None)[0] for t, s in enumerate(boxes.scores(K, F))]
+    )
 
 
 @every
@@ -160,21 +162,19 @@ def test_spa_is_pa_in_the_limit(kind, eta):
     close(F, pa_regression(K, y, C=eta, epsilon=0.1) if kind == "regression" else pa(K, y, outputs=outputs, C=eta))
 
 
-@every
+@pytest.mark.parametrize("kind", ["binary", "regression"])
 def test_a_short_step_of_spa_leaves_no_loss_and_a_long_one_is_cut(kind):
     K, y, outputs = problem(kind)
-    F = run_spa(kind, K, y, outputs, uniforms(T), eta=0.3)
-    before = losses(kind, K, F, y)
-    cut = 0
+    eta = 0.15
+    F = run_spa(kind, K, y, outputs, uniforms(T), eta=eta)
+    before, cut = losses(kind, K, F, y), []
     for t in np.flatnonzero(boxes.live(F)[-1]):
-        tau, limit = np.abs(F[-1, t]).max(), 0.3 / (min(1.0, before[t]) / 3)
+        limit = eta / (min(1.0, before[t]) / 3)
         after = hinged(K[t] @ F[t + 1], y[t], 0.1 if kind == "regression" else None)[0]
-        assert tau <= limit + 1e-12
-        close(after, max(0.0, before[t] - limit * curvature(1.0, outputs)) if outputs == 1 else after)
-        cut += tau > limit - 1e-12
-        if tau < limit - 1e-12 and outputs == 1:
-            close(after, 0)
-    assert outputs > 1 or 0 <= cut < boxes.support_size(F)[-1]
+        close(after, max(0.0, before[t] - limit))
+        close(abs(F[-1, t, 0]), min(limit, before[t]))
+        cut.append(limit < before[t])
+    assert 0 < sum(cut) < len(cut)
 
 
 def test_the_averaged_coefficients_of_spa():
@@ -198,7 +198,7 @@ def test_two_classes_are_one_output(learner):
     K, y, _ = problem("binary")
     classes, u = (y < 0).astype(int), uniforms(T)
     if learner == "spa":
-        one, two = (spa(K, y, eta=0.4, alpha=1.0, beta=2.0, uniforms=u),)[0], None
+        one = spa(K, y, eta=0.4, alpha=1.0, beta=2.0, uniforms=u)
         two = spa(K, classes, outputs=2, eta=0.2, alpha=1.0, beta=2.0, uniforms=u)
     elif learner == "oskl":
         one = oskl(K, y, eta=0.4, G=1.5, R=1.6, uniforms=u)
@@ -272,7 +272,7 @@ def test_oskl_with_every_step_taken_and_g_in_place_of_the_bound_is_klrsgd(kind, 
     K, y, outputs = problem(kind)
     expected = klrsgd(K, y, outputs=outputs, eta=0.5, R=R)
     g = np.abs(slopes(kind, K, expected, y)).max(axis=1)
-    close(oskl(K, y, outputs=outputs, eta=0.5, G=g, R=R, uniforms=np.zeros(T)), expected, 0)
+    close(oskl(K, y, outputs=outputs, eta=0.5, G=g, R=R, uniforms=np.zeros(T)), expected, 1e-12)
 
 
 @every
@@ -319,7 +319,9 @@ def test_the_probabilities_of_sparse_klr(eta):
     assert ((tight > 0) & (tight <= at_margin + 1e-12) & (at_margin <= 1)).all()
     close(tight * (loss - eta / 2 * miss**2), (1 - eta / 2) * miss, 1e-12)
     assert tight[-1] == pytest.approx(1 - eta / 2, abs=1e-6) and tight[0] < 0.05
-    assert np.isfinite([klr_probability(q, v, eta) for q in (-700, 700) for v in ("auxiliary", "margin", "tight")]).all()
+    assert np.isfinite(
+        [klr_probability(q, v, eta) for q in (-700, 700) for v in ("auxiliary", "margin", "tight")]
+    ).all()
 
 
 @both
@@ -435,7 +437,16 @@ def single(component, kind, K, y, outputs, budget, choose=None, C=0.5):
             "rbp": lambda: rbp_regression(K, y, budget=budget, eta=0.2, epsilon=0.1, choose=choose),
             "forgetron": lambda: forgetron_regression(K, y, budget=budget, eta=0.2, epsilon=0.1),
             "bogd": lambda: bogd_regression(
-                K, y, budget=budget, eta=0.2, lam=0.1, epsilon=0.1, removal="uniform", unbiased=True, cap=3, choose=choose
+                K,
+                y,
+                budget=budget,
+                eta=0.2,
+                lam=0.1,
+                epsilon=0.1,
+                removal="uniform",
+                unbiased=True,
+                cap=3,
+                choose=choose,
             ),
         }[component]()
     return {
@@ -552,9 +563,7 @@ def test_sd_leaves_alone_what_it_did_not_draw(kind, component):
     Ks, y, outputs = pool(kind)
     u = uniforms((T, M))
     options = options_of(component, kind, 10) | {"outputs": outputs, "component": component, "smoothing": 0.1}
-    run = omkc(
-        Ks, y, mode="SD", discount=0.8, uniforms_update=u, choose=boxes.chooser(0), **options | {"eta_w": None}
-    )
+    run = omkc(Ks, y, mode="SD", discount=0.8, uniforms_update=u, choose=boxes.chooser(0), **options | {"eta_w": None})
     if kind == "regression":
         run = omkc(Ks, y, mode="SD", uniforms_update=u, choose=boxes.chooser(0), **options | {"eta_w": 2.0})
     p = 0.9 * run.W[:-1] / run.W[:-1].max(axis=1, keepdims=True) + 0.1
@@ -568,7 +577,7 @@ def test_sd_leaves_alone_what_it_did_not_draw(kind, component):
     close(run.W.sum(axis=1), 1, 1e-12)
     if component in BOUNDED:
         assert (run.sizes.sum(axis=1) <= 10).all() and run.sizes[-1].sum() == 10
-    close(run.sizes, [boxes.support_size(F) for F in run.F] @ np.eye(T + 1)[:, :0] if False else run.sizes)
+    close(run.sizes.T, [boxes.support_size(F) for F in run.F])
 
 
 @both
@@ -581,7 +590,7 @@ def test_the_shared_budget(kind, component):
     total = run.sizes.sum(axis=1)
     full = int(np.argmax(total == 6))
     assert (total <= 6).all() and (np.diff(total) >= 0).all() and total[-1] == 6
-    close(run.sizes[full:], run.sizes[full])
+    assert (run.sizes[full:] == run.sizes[full]).all()
     close(run.sizes.T, [boxes.support_size(F) for F in run.F])
     inserted = boxes.live(run.F.transpose(1, 2, 0, 3).reshape(T + 1, T, -1))[-1]
     assert inserted[full:].any()  # still learning
@@ -655,9 +664,7 @@ def test_the_sampled_combination(kind):
     votes = np.where(P[:, :, :1] >= 0, 1, -1) if outputs == 1 else np.eye(outputs)[np.argmax(P, axis=2)]
     drawn = u < 0.8 * dd.W[:-1] / dd.W[:-1].max(axis=1, keepdims=True) + 0.2
     close(ds.S.reshape(T, outputs), np.einsum("tm,tm,tmo->to", drawn, dd.W[:-1], votes))
-    ss = omkc(
-        Ks, y, outputs=outputs, mode="SS", smoothing=0.2, uniforms_update=uniforms((T, M), 2), uniforms_combine=u
-    )
+    ss = omkc(Ks, y, outputs=outputs, mode="SS", smoothing=0.2, uniforms_update=uniforms((T, M), 2), uniforms_combine=u)
     sd = omkc(Ks, y, outputs=outputs, mode="SD", smoothing=0.2, uniforms_update=uniforms((T, M), 2))
     close(ss.F, sd.F, 0)
     assert np.abs(ss.S - sd.S).max() > 0.01
@@ -676,11 +683,9 @@ def test_binary_pools_are_pools_of_two_classes():
     y[0] = -1
     one = omkc(Ks, y, discount=0.9)
     two = omkc(Ks, (y < 0).astype(int), outputs=2, discount=0.9)
-    exact = [t for t in range(T) if (np.abs(one.P[t]) > 1e-9).all() or t == 0]
-    assert exact == list(range(T)) or exact
     close(two.P[:, :, 0] - two.P[:, :, 1], 2 * one.P)
     close(two.W, one.W)
-    close((two.S[:, 0] - two.S[:, 1])[1:], one.S[1:])
+    close(two.S[:, 0] - two.S[:, 1], one.S)
 
 
 def test_the_division_by_the_diagonal():
@@ -702,9 +707,7 @@ def test_one_kernel_of_spa_omkl_is_spa(kind):
     K, y, outputs = problem(kind)
     u = uniforms(T)
     options = {"epsilon": 0.1, "eta_w": 0.1} if kind == "regression" else {}
-    run = spa_omkl(
-        K[None], y, outputs=outputs, eta=0.3, beta=2.0, uniforms=u[:, None], combination="scores", **options
-    )
+    run = spa_omkl(K[None], y, outputs=outputs, eta=0.3, beta=2.0, uniforms=u[:, None], combination="scores", **options)
     F = run_spa(kind, K, y, outputs, u, beta=2.0)
     close(run.F[0], F, 0)
     close(run.S.reshape(T, outputs), boxes.scores(K, F))
@@ -740,8 +743,8 @@ def test_the_components_of_fogd_omkl_and_nogd_omkl(kind):
     Zs, _ = fourier_pool(kind)
     loss = "squared" if kind == "regression" else "hinge"
     weighing = {"combination": "scores", "eta_w": 0.1 if kind == "regression" else None}
-    common = {"outputs": outputs, "eta": 0.2, "loss": loss}
-    landmarks = {"budget": 8, "rank": 3}
+    common = {"outputs": outputs, "eta": 0.8, "loss": loss}
+    landmarks = {"budget": 18, "rank": 6}
     many, few = fogd_omkl(Zs, y, **common, **weighing), fogd_omkl(Zs[:1], y, **common, **weighing)
     for i, Z in enumerate(Zs):
         close(many.P[:, i].reshape(T, outputs), fogd(Z, y, **common)[0])
@@ -750,8 +753,8 @@ def test_the_components_of_fogd_omkl_and_nogd_omkl(kind):
     for i, K in enumerate(Ks):
         close(many.P[:, i].reshape(T, outputs), nogd(K, y, **landmarks, **common)[0])
     close(few.S.reshape(T, outputs), nogd(Ks[0], y, **landmarks, **common)[0])
-    assert (many.sizes <= 8).all() and (np.diff(many.sizes, axis=0) >= 0).all() and (many.sizes[-1] == 8).all()
-    assert len({int(np.argmax(column == 8)) for column in many.sizes.T}) > 1  # E27: each switches by itself
+    assert (many.sizes <= 18).all() and (np.diff(many.sizes, axis=0) >= 0).all() and (many.sizes[-1] == 18).all()
+    assert len({int(np.argmax(column == 18)) for column in many.sizes.T}) > 1  # E27: each switches by itself
 
 
 # 8.6 Group sparsity
@@ -853,7 +856,9 @@ def test_proximal_mkl(kind, penalty):
 @both
 def test_proximal_mkl_without_a_penalty_is_gradient_descent_on_the_sum(kind):
     Ks, y, outputs = pool(kind)
-    expected = boxes.scores(Ks.sum(axis=0), ogd(Ks.sum(axis=0), y, outputs=outputs, eta=0.5 / np.sqrt(np.arange(1, T + 1))))
+    expected = boxes.scores(
+        Ks.sum(axis=0), ogd(Ks.sum(axis=0), y, outputs=outputs, eta=0.5 / np.sqrt(np.arange(1, T + 1)))
+    )
     for penalty in ("squared", "group"):
         run = proximal_mkl(Ks, y, outputs=outputs, eta=0.5, lam=0.0, penalty=penalty)
         close(run.S.reshape(T, outputs), expected)

@@ -55,7 +55,7 @@ def oskl(K, y, *, outputs=1, eta, G, R=np.inf, loss="logistic", epsilon=0.0, uni
             g, way = abs(residual_descent(y[t] - s[0], loss, epsilon)), np.sign(y[t] - s)
         else:
             g, way = descent(margin(s, y[t]), loss), direction(s, y[t])
-        assert g <= bounds[t], "a probability above one: G is too small"
+        assert g <= bounds[t] * (1 + 1e-9), "a probability above one: G is too small"
         if uniforms[t] < g / bounds[t]:
             f[t] = eta * bounds[t] * way
             f = projected(K, f, R)
