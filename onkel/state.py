@@ -83,6 +83,10 @@ def relabel(state: State, old: Array, new: Array) -> State:
     """
     at = np.searchsorted(new, old)
     state = dict(state)
+    components = sorted({name.partition(".")[0] for name in state if name.partition(".")[0].isdigit()})
+    for head in components:  # of a pool
+        inner = {name.removeprefix(f"{head}."): a for name, a in state.items() if name.startswith(f"{head}.")}
+        state |= {f"{head}.{name}": a for name, a in relabel(inner, old, new).items()}
     for name in ("basis.coef", "basis.base", "basis.score", "dead.coef", "weights.coef", "weights.base"):
         if name in state:
             state[name] = _outputs(state[name], at, len(new))

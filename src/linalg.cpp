@@ -80,10 +80,12 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
     vectors.assign(n * n, 0);
     if (n == 0) return;
     to_three_diagonals(A, n, d, e, vectors);
+    double negligible = 0;  // small eigenvalues of a kernel matrix are noise: no need to get them right
+    for (std::size_t i = 0; i < n; ++i) negligible = std::max(negligible, epsilon * (std::abs(d[i]) + std::abs(e[i])));
     for (std::size_t l = 0; l < n; ++l) {
         for (int sweep = 0;; ++sweep) {
             std::size_t m = l;
-            while (m + 1 < n && std::abs(e[m]) > epsilon * (std::abs(d[m]) + std::abs(d[m + 1]))) ++m;
+            while (m + 1 < n && std::abs(e[m]) > negligible) ++m;
             if (m == l) break;
             if (sweep == 60) throw std::runtime_error("the eigenvalues of a kernel matrix do not converge");
             double g = (d[l + 1] - d[l]) / (2 * e[l]);
