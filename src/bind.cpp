@@ -10,6 +10,7 @@
 #include "features.hpp"
 #include "learner.hpp"
 #include "projections.hpp"
+#include "sampling.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -135,7 +136,7 @@ void bind_learner(nb::module_& m, const char* name) {
             [](L* self, const Composition& hypothesis, std::shared_ptr<Loss> loss, std::shared_ptr<Update> update,
                std::size_t outputs, int average, std::uint64_t seed, std::size_t columns, bool sparse) {
                 const Run run{outputs, static_cast<Average>(average), seed, columns, sparse};
-                new (self) L(hypothesis.make<T>(run), std::move(loss), std::move(update));
+                new (self) L(hypothesis.make<T>(run), std::move(loss), std::move(update), seed);
             },
             "hypothesis"_a, "loss"_a, "update"_a, "outputs"_a, "average"_a, "seed"_a, "columns"_a, "sparse"_a)
         .def(
@@ -272,6 +273,12 @@ NB_MODULE(_core, m) {
         .def(nb::init<double, double, const std::string&, double>(), "eta"_a, "lam"_a, "schedule"_a, "radius"_a);
     nb::class_<AdaGrad, Update>(m, "AdaGrad").def(nb::init<double>(), "eta"_a);
     nb::class_<DistanceOverGradient, Update>(m, "DistanceOverGradient").def(nb::init<>());
+    nb::class_<SampledPassiveAggressive, Update>(m, "SampledPassiveAggressive")
+        .def(nb::init<double, double, double>(), "eta"_a, "alpha"_a, "beta"_a);
+    nb::class_<SampledGradient, Update>(m, "SampledGradient")
+        .def(nb::init<double, double, double>(), "eta"_a, "G"_a, "radius"_a);
+    nb::class_<SampledLogistic, Update>(m, "SampledLogistic")
+        .def(nb::init<const std::string&, double, double, double>(), "variant"_a, "eta"_a, "radius"_a, "c"_a);
     nb::class_<Pegasos, Update>(m, "Pegasos").def(nb::init<double, bool>(), "lam"_a, "project"_a);
     nb::class_<PassiveAggressive, Update>(m, "PassiveAggressive")
         .def(nb::init<const std::string&, double>(), "variant"_a, "C"_a);
