@@ -111,8 +111,8 @@ class Factor:
 
     def state(self, prefix: str) -> dict[str, Array]:
         """Everything, as plain arrays."""
-        arrays = {f"{prefix}.L": self.L, f"{prefix}.slots": self.slots, f"{prefix}.removals": np.array(self.removals)}
-        return arrays if self.W is None else arrays | {f"{prefix}.W": self.W}
+        arrays = {"L": self.L, "W": self.W, "slots": self.slots, "removals": self.removals}
+        return {f"{prefix}.{name}": np.array(value) for name, value in arrays.items() if value is not None}
 
     def restore(self, state: dict[str, Array], prefix: str) -> None:
         """The inverse of `state`."""

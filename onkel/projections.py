@@ -11,14 +11,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onkel.budgets import Budget
-from onkel.linalg import Factor
+from onkel.budgets import Bounded, Budget, oldest_of_least, removed, term_diagonals
+from onkel.linalg import DEPENDENT, Factor
+from onkel.losses import Hinge
 from onkel.updates import Memory, Round
 
 if TYPE_CHECKING:
     from onkel.hypothesis import Expansion
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def join(f: Expansion, round: Round, coef: Array, factor: Factor) -> bool:
+    """A new term, unless it depends on those there are: then its step goes to them. Is there a new one?"""
+    d, distance2 = factor.project(round.k, round.kxx)
+    if distance2 == 0:
+        f.add(d, coef)
+        return False
+    factor.append(round.k, round.kxx)
+    f.append(round, coef)
+    return True
+
+
+def part_with(f: Expansion, i: int, factor: Factor) -> None:
+    """Term i leaves; its projection on the others stays."""
+    x, a = f.basis.row(i), f.scale * f.coef[i]
+    f.remove(i)
+    factor.remove(i)
+    factor.refresh(f.matrix)
+    f.add(factor.project(f.row(x), f.diagonal(x))[0], a)
 
 
 class Project(Budget):
@@ -99,3 +120,121 @@ class Project(Budget):
             return 0.0
         spare = loss - (delta / self.tolerance if delta > 0 else 0.0)
         return min(loss / p, 2 * spare / p, 1.0) if spare > 0 else 0.0
+
+
+class ProjectSmallest(Bounded):
+    """Over budget, the term with the least |coef|^2 k(x, x), perhaps the new one, is projected on the others (BSGD)."""
+
+    def start(self, seed: int) -> Memory:
+        return {"factor": Factor()}
+
+    def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is not None and join(f, round, coef, memory["factor"]) and f.n > self.budget:
+            smallest = oldest_of_least((f.coef**2).sum(axis=1) * term_diagonals(f), f.born)
+            part_with(f, smallest, memory["factor"])
+
+
+class Refit(Bounded):
+    """When full, the term that others express best leaves to the new one, and what they can express stays (BPA).
+
+    Term r is projected on the new one ("simple"), on that and the stored one nearest to r ("nearest"), or on all
+    others ("projecting"); the r of the least |coef_r|^2 |residual_r|^2 leaves, the oldest among equals.
+
+    "plain" drops it as it is, namely the r of the least |f^r - f|^2 / 2 + C l(f^r), where f^r is the new function
+    without r and l the hinge (a sample weight multiplies C).
+    """
+
+    variant: str = "simple"
+    C: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._one_of("variant", "simple", "nearest", "projecting", "plain")
+        self._positive("C")
+        self._require("C", self.variant != "plain" or math.isfinite(self.C), 'finite for the variant "plain"')
+
+    def start(self, seed: int) -> Memory:
+        if self.variant == "projecting":
+            return {"factor": Factor(inverse=True)}
+        if self.variant == "nearest":  # of each term its nearest (-1: it is alone) and their kernel value, by slot
+            return {"nearest": np.zeros(0, dtype=np.int64), "affinity": np.zeros(0)}
+        return {}
+
+    def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is None:
+            return
+        if self.variant == "projecting":
+            if join(f, round, coef, memory["factor"]) and f.n > self.budget:
+                residual = 1 / memory["factor"].diagonal()
+                part_with(f, self._cheapest(f, residual[:-1]), memory["factor"])
+            return
+        f.append(round, coef)
+        k = np.append(round.k, round.kxx)
+        leaves = self._hand_over(f, round, k, memory) if f.n > self.budget else None
+        if self.variant == "nearest":
+            meet(f, k, memory)
+        if leaves is not None:
+            f.remove(leaves)
+            if self.variant == "nearest":
+                miss(f, leaves, memory)
+
+    @staticmethod
+    def _cheapest(f: Expansion, residual: Array) -> int:
+        """Who leaves, from the squared residuals of all but the new one."""
+        size2 = (f.coef[:-1] ** 2).sum(axis=1)
+        return oldest_of_least(size2 * residual, f.born, float((size2 * term_diagonals(f)[:-1]).max()))
+
+    def _hand_over(self, f: Expansion, round: Round, k: Array, memory: Memory) -> int:
+        """Who leaves, after the others got its share; `k` is the new example's row, itself included."""
+        if self.variant == "plain":
+            return self._dispensable(f, round, k)
+        old, (k, kxx) = np.arange(f.n - 1), (k[:-1], k[-1])
+        diagonal = term_diagonals(f)[:-1]
+        nearest = memory.get("nearest", old * 0 - 1)
+        knn, kn, own = diagonal[nearest], k[nearest], memory.get("affinity", k * 0)
+        determinant = kxx * knn - kn**2
+        pair = (nearest >= 0) & (determinant > DEPENDENT * kxx * knn)
+        determinant[~pair] = 1.0
+        on_new = np.where(pair, (knn * k - kn * own) / determinant, k / kxx)
+        on_nearest = np.where(pair, (kxx * own - kn * k) / determinant, 0.0)
+        r = self._cheapest(f, np.maximum(diagonal - k * on_new - own * on_nearest, 0.0))
+        step = np.zeros(f.n)
+        step[nearest[r]] = on_nearest[r]
+        step[-1] = on_new[r]
+        f.add(step, f.scale * f.coef[r])
+        return r
+
+    def _dispensable(self, f: Expansion, round: Round, k: Array) -> int:
+        a, s, C = f.scale * f.coef, f.scores(k), self.C * round.weight
+        new, diagonal = a[-1], term_diagonals(f)
+        length2 = (a**2).sum(axis=1) * diagonal + new @ new * k[-1] - 2 * (a @ new) * k
+        loss = np.array([Hinge()(round.y, s - a[r] * k[r])[0] for r in range(f.n)])
+        return oldest_of_least((length2 / 2 + C * loss)[:-1], f.born, float(new @ new * k[-1]))
+
+
+def meet(f: Expansion, k: Array, memory: Memory) -> None:
+    """The newest term, whose row is `k`, finds its nearest, and may be nearer to others than theirs."""
+    near, diagonal = memory["nearest"], term_diagonals(f)
+    theirs = np.where(near >= 0, diagonal[near] - 2 * memory["affinity"], np.inf)
+    closer = diagonal[-1] - 2 * k[:-1] < theirs
+    memory["nearest"] = np.append(np.where(closer, f.n - 1, near), -1)
+    memory["affinity"] = np.append(np.where(closer, k[:-1], memory["affinity"]), 0.0)
+    seek(f, f.n - 1, k, memory)
+
+
+def miss(f: Expansion, i: int, memory: Memory) -> None:
+    """Term i has left: those it was nearest to find another."""
+    near = removed(memory["nearest"], i)
+    orphans = np.flatnonzero(near == i)
+    near[near == f.n] = i
+    memory["nearest"], memory["affinity"] = near, removed(memory["affinity"], i)
+    for j in orphans:
+        seek(f, j, f.row(f.basis.row(j)), memory)
+
+
+def seek(f: Expansion, i: int, k: Array, memory: Memory) -> None:
+    """Find the nearest of term i, whose row is `k`: the least k_jj - 2 k_ij, the oldest among equals."""
+    distance = term_diagonals(f) - 2 * k
+    distance[i] = np.inf
+    j = oldest_of_least(distance, f.born) if f.n > 1 else -1
+    memory["nearest"][i], memory["affinity"][i] = j, k[j] if j >= 0 else 0.0

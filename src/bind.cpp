@@ -312,6 +312,9 @@ NB_MODULE(_core, m) {
     nb::class_<Project, Budget>(m, "Project")
         .def(nb::init<std::optional<std::size_t>, double, bool, const std::optional<std::string>&, Cap, bool>(),
              "budget"_a.none(), "tolerance"_a, "squared"_a, "rule"_a.none(), "U"_a.none(), "strict_sign"_a);
+    nb::class_<ProjectSmallest, Budget>(m, "ProjectSmallest").def(nb::init<std::size_t>(), "budget"_a);
+    nb::class_<Refit, Budget>(m, "Refit")
+        .def(nb::init<std::size_t, const std::string&, double>(), "budget"_a, "variant"_a, "C"_a);
 
     nb::class_<Map>(m, "Map");
     m.def("Fourier", &directions, "directions"_a, "reach"_a);

@@ -122,8 +122,7 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
 
 namespace {
 
-constexpr double dependent = 1e-10;  // as DEPENDENT and RIDGE in onkel/linalg.py
-constexpr double ridge = 1e-13;
+constexpr double ridge = 1e-13;  // as RIDGE in onkel/linalg.py
 
 void rotate_apart(double c, double s, const double* from, const double* other, double* to, double* rest,
                   std::size_t n) {
@@ -138,7 +137,7 @@ void rotate_apart(double c, double s, const double* from, const double* other, d
 
 void Factor::reserve(std::size_t n) {
     if (n <= capacity_) return;
-    const std::size_t wider = std::max<std::size_t>(2 * capacity_, 64);
+    const std::size_t wider = std::max<std::size_t>({2 * capacity_, n, 64});
     const auto grow = [&](std::vector<double>& table) {
         std::vector<double> grown(wider * wider);
         for (std::size_t i = 0; i < capacity_; ++i) {

@@ -9,6 +9,9 @@
 
 namespace onkel {
 
+// A squared distance to the span, relative to k(x, x), that counts as zero.
+inline constexpr double dependent = 1e-10;
+
 // The kernel matrix of the terms of an expansion, factored: K = L L'. The definition, and why not K^-1, are in
 // onkel/linalg.py. All vectors are in the order of slots.
 class Factor {

@@ -12,12 +12,11 @@
 
 namespace onkel {
 
-// Terms of float rows are kept a second time as doubles: kernel values of single precision would make their matrix
-// singular. One object serves expansions of either type, but only one of them at a time.
-class Span {
+// Kernel values of the terms in double. Those of float rows are kept a second time as doubles: kernel values of single
+// precision would make their matrix singular. One object serves expansions of either type, but only one of them at a
+// time.
+class Doubles {
 public:
-    explicit Span(bool inverse) : factor(inverse) {}
-
     // Kernel values of the offered example and the terms, valid until the next call.
     template <class T>
     const double* row(const Expansion<T>& f, const Offer<T>& offer) {
@@ -40,34 +39,30 @@ public:
         return row_of(f, f.basis.row(i, work));
     }
 
-    // The term that has just entered the expansion, with its kernel values to those before it.
+    // The term that has just entered the expansion.
     template <class T>
-    void append(const Expansion<T>& f, Row<T> x, const double* k, double kxx) {
+    void append(const Expansion<T>& f, Row<T> x) {
         if constexpr (!std::is_same_v<T, double>) {
             const std::vector<double> wide(x.values, x.values + x.count);
             table(f).append({wide.data(), x.index, x.count});
         }
-        factor.append(k, kxx);
+        ++n_;
     }
-
-    // The term in this slot has left the expansion.
-    template <class T>
-    void remove(const Expansion<T>& f, std::size_t i) {
-        factor.remove(i);
+    // The term in this slot has left.
+    void remove(std::size_t i) {
         if (table_) table_->remove(i);
-        if (factor.stale()) factor.refresh(f.kernel_matrix());
+        --n_;
     }
 
     void widen(std::size_t columns) {
         if (table_) table_->widen(columns);
     }
-    void save(Store& store) const { factor.save(store, "budget.factor"); }
-    void load(const Store& store) {
-        factor.load(store, "budget.factor");
+    // The state of an expansion whose budget knows n terms.
+    void load(const Store& store, std::size_t n) {
+        if (store.shape("basis.born") != std::vector<std::size_t>{n, 1}) Store::refuse("budget", "knows other terms");
         table_.reset();  // made again when it is needed
+        n_ = n;
     }
-
-    Factor factor;
 
 private:
     template <class T>
@@ -92,7 +87,7 @@ private:
             table_ = std::make_unique<Basis<double>>(f.columns(), f.basis.sparse());
             f.kernel().prepare(*table_);
             Workspace<T> work;
-            for (std::size_t i = 0; i < factor.n() && i < f.n(); ++i) {
+            for (std::size_t i = 0; i < n_; ++i) {
                 const Row<T> x = f.basis.row(i, work);
                 std::vector<double> wide(x.values, x.values + x.count);
                 table_->append({wide.data(), x.index, x.count});
@@ -101,10 +96,39 @@ private:
         return *table_;
     }
 
+    std::size_t n_ = 0;
     std::unique_ptr<Basis<double>> table_;
     Workspace<double> work_;
     std::vector<double> values_;
     std::vector<double> k_;
+};
+
+class Span : public Doubles {
+public:
+    explicit Span(bool inverse) : factor(inverse) {}
+
+    // The term that has just entered the expansion, with its kernel values to those before it.
+    template <class T>
+    void append(const Expansion<T>& f, Row<T> x, const double* k, double kxx) {
+        Doubles::append(f, x);
+        factor.append(k, kxx);
+    }
+
+    // The term in this slot has left the expansion.
+    template <class T>
+    void remove(const Expansion<T>& f, std::size_t i) {
+        Doubles::remove(i);
+        factor.remove(i);
+        if (factor.stale()) factor.refresh(f.kernel_matrix());
+    }
+
+    void save(Store& store) const { factor.save(store, "budget.factor"); }
+    void load(const Store& store) {
+        factor.load(store, "budget.factor");
+        Doubles::load(store, factor.n());
+    }
+
+    Factor factor;
 };
 
 }  // namespace onkel

@@ -131,7 +131,11 @@ SETTINGS = {
         {**_BOGD, "removal": "uniform", "unbiased": True, "cap": 1.0},
         {**_BOGD, "loss": "absolute"},
     ],
-    "BSGDClassifier": [{**_BUDGET, "lam": 0.05, "removal": r} for r in ("smallest", "random", "oldest")],
+    "BPAClassifier": [{**_BUDGET, "C": 0.4, "variant": v} for v in ("simple", "nearest", "projecting", "plain")],
+    "BSGDClassifier": [
+        *({**_BUDGET, "lam": 0.05, "removal": r} for r in ("smallest", "random", "oldest")),
+        {**_BUDGET, "lam": 0.05, "maintenance": "project"},
+    ],
     "BudgetPerceptronClassifier": [
         _BUDGET,
         {**_BUDGET, "beta": 0.3},
@@ -213,6 +217,23 @@ SETTINGS = {
     "PAClassifier": _PA,
     "PARegressor": [*_PA, {"variant": "I", "C": 0.4, "epsilon": 0.3}],
     "PegasosClassifier": [{"lam": 0.05}, {"lam": 0.05, "project": True}],
+    "ProjectronClassifier": [
+        _BUDGET,
+        {"tolerance": 0.6},
+        {"tolerance": 0.4, "squared": True},
+        {**_BUDGET, "tolerance": 0.5, "strict_sign_update": True},
+    ],
+    "ProjectronPlusPlusClassifier": [
+        _BUDGET,
+        {**_BUDGET, "U": 0.2},
+        {"budget": None, "tolerance": 0.6, "rule": "jmlr"},
+        {"budget": 40, "tolerance": 0.4, "squared": True, "strict_sign_update": True},
+    ],
+    "ProjectronRegressor": [
+        {**_BUDGET, **_STEP},
+        {**_STEP, "tolerance": 0.6},
+        {**_STEP, "budget": 40, "tolerance": 0.2, "squared": True},
+    ],
     "RBPClassifier": [_BUDGET, {**_BUDGET, "strict_sign_update": True}],
     "RBPRegressor": [{**_BUDGET, **_STEP}],
     "RRFClassifier": [

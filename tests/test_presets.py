@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from boxes import averaged, averaged_scores, gradients, passive_aggressive, perceptrons, scores
+from boxes import averaged, averaged_scores, gradients, passive_aggressive, perceptrons, projections, scores
 from boxes.common import margin, mistaken
 from streams import ESTIMATORS, KERNELS, SETTINGS, build, learn, on_features, scores_of, stream_for
 
@@ -23,6 +23,7 @@ BOXES = {
     "BOGDPlusPlusClassifier": gradients.bogd_plus_plus,
     "BOGDPlusPlusRegressor": gradients.bogd_plus_plus_regression,
     "BOGDRegressor": gradients.bogd_regression,
+    "BPAClassifier": projections.bpa,
     "BSGDClassifier": gradients.bsgd_remove,
     "BudgetPerceptronClassifier": perceptrons.budget_perceptron,
     "ForgetronClassifier": perceptrons.forgetron,
@@ -40,6 +41,9 @@ BOXES = {
     "PAClassifier": passive_aggressive.pa,
     "PARegressor": passive_aggressive.pa_regression,
     "PegasosClassifier": gradients.pegasos,
+    "ProjectronClassifier": projections.projectron,
+    "ProjectronPlusPlusClassifier": projections.projectron_plus_plus,
+    "ProjectronRegressor": projections.projectron_regression,
     "RBPClassifier": perceptrons.rbp,
     "RBPRegressor": perceptrons.rbp_regression,
     "StoptronClassifier": perceptrons.stoptron,
@@ -83,7 +87,13 @@ class Slots:
 
 def box_of(name, params, K, y, outputs):
     """The history of the box with an estimator's parameters."""
-    options = dict(params)
+    box, options = BOXES[name], dict(params)
+    if options.pop("maintenance", "remove") == "project":
+        box = projections.bsgd_project
+    elif name.startswith(("RBP", "BOGD", "BSGD")):
+        options["choose"] = Slots(SEED, spare_new=name.startswith("BSGD"))
+    if box is not projections.projectron and options.pop("squared", False):
+        options["tolerance"] **= 0.5  # these boxes compare distances only
     if isinstance(options.get("loss"), Huber):
         options |= {"loss": "huber", "delta": options["loss"].delta}
     elif isinstance(options.get("loss"), Quantile):
@@ -93,11 +103,9 @@ def box_of(name, params, K, y, outputs):
         options["eta"] /= t if schedule == "1/t" else np.sqrt(t)
     if name in ("OGDRegressor", "PARegressor", "BOGDRegressor", "BOGDPlusPlusRegressor"):
         options = TUBE | options
-    if name.startswith(("RBP", "BOGD", "BSGD")):
-        options["choose"] = Slots(SEED, spare_new=name.startswith("BSGD"))
     if outputs > 1:
         options["outputs"] = outputs
-    return BOXES[name](K, **options) if y is None else BOXES[name](K, y, **options)
+    return box(K, **options) if y is None else box(K, y, **options)
 
 
 class Expected(NamedTuple):

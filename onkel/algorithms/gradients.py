@@ -20,6 +20,7 @@ from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
 from onkel.losses import Hinge, Logistic, Loss, Squared, as_loss
 from onkel.part import is_number
+from onkel.projections import ProjectSmallest
 from onkel.updates import AdaptiveThreshold, Gradient, Implicit, Pegasos, Update
 
 __all__ = [
@@ -527,13 +528,13 @@ class BSGDClassifier(Classifier):
 
     f <- (1 - 1/t) f;  if y f(x) < 1:  f <- f + y / (lam t) k(x, .);  over budget, the smallest term leaves
 
-    Composition: Learner(Expansion(kernel, RemoveSmallest(budget)), Hinge(), Pegasos(lam))
+    Composition: Learner(Expansion(kernel, RemoveSmallest(budget) or ProjectSmallest(budget)), Hinge(), Pegasos(lam))
 
     Parameters
     ----------
     budget : B, largest number of terms
     lam : regularisation, > 0
-    maintenance : "remove"
+    maintenance : "remove", or "project": what the others can express of the smallest term stays
     removal : which term "remove" takes: "smallest" (of |a|^2 k(x, x), oldest among equals), "random" or "oldest"
     kernel, average, random_state : see Estimator
 
@@ -547,10 +548,10 @@ class BSGDClassifier(Classifier):
     maintenance: str = "remove"
     removal: str = "smallest"
     paper: ClassVar[str] = WANG
-    aliases: ClassVar[tuple[str, ...]] = ("BSGD", "BSGD-R")
+    aliases: ClassVar[tuple[str, ...]] = ("BSGD", "BSGD-R", "BSGD-P")
     cost: ClassVar[str] = "B d"
 
     def parts(self, kernel: Kernel) -> Parts:
-        self._choice("maintenance", remove=None)
-        kind = self._choice("removal", smallest=RemoveSmallest, random=RemoveRandom, oldest=RemoveOldest)
+        removal = self._choice("removal", smallest=RemoveSmallest, random=RemoveRandom, oldest=RemoveOldest)
+        kind = self._choice("maintenance", remove=removal, project=ProjectSmallest)
         return Expansion(kernel, kind(self.budget)), Hinge(), Pegasos(self.lam)

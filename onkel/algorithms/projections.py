@@ -9,16 +9,18 @@ from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
 from onkel.losses import EpsilonInsensitive, Hinge, Mistake
-from onkel.projections import Project
-from onkel.updates import Perceptron
+from onkel.projections import Project, Refit
+from onkel.updates import PassiveAggressive, Perceptron
 
 __all__ = [
+    "BPAClassifier",
     "ProjectronClassifier",
     "ProjectronPlusPlusClassifier",
     "ProjectronRegressor",
 ]
 
 ORABONA = "Orabona, Keshet, Caputo: Bounded kernel-based online learning. JMLR 10, 2009"
+WANG = "Wang, Vucetic: Online passive-aggressive algorithms on a budget. AISTATS, 2010"
 
 
 class ProjectronClassifier(Classifier):
@@ -127,3 +129,37 @@ class ProjectronPlusPlusClassifier(Classifier):
         rule = self._choice("rule", icml="icml", jmlr="jmlr")
         budget = Project(self.budget, self.tolerance, self.squared, rule, self.U, self.strict_sign_update)
         return Expansion(kernel, budget), Hinge(), Perceptron()
+
+
+class BPAClassifier(Classifier):
+    """Passive-aggressive on a budget: when full, the new term takes the place of one that others can express.
+
+    l = max(0, 1 - y f(x)), tau = min(C, l / k(x, x)): f <- f + tau y k(x, .);
+    when full, term r leaves and its projection on terms V stays, for the r of the least residual |a_r|^2 |residual_r|^2,
+    with V the new term ("simple"), that and the nearest to r ("nearest") or all others ("projecting");
+    "plain": r leaves as it is, for the least |f^r - f|^2 / 2 + C l(f^r)
+    Several classes: as in PAClassifier.
+
+    Composition: Learner(Expansion(kernel, Refit(budget, variant, C)), Hinge(), PassiveAggressive("I", C))
+
+    Parameters
+    ----------
+    budget : B, largest number of terms
+    variant : "simple" (BPA-S), "nearest" (BPA-NN), "projecting" (BPA-P), or "plain", without any projection
+    C : aggressiveness, > 0
+    kernel, average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    wang2010online: Wang, Vucetic, AISTATS, 2010; "plain" as in Lu's thesis, 2.4.1. Several classes: extension
+    """
+
+    budget: int = 100
+    variant: str = "simple"
+    C: float = 1.0
+    paper: ClassVar[str] = WANG
+    aliases: ClassVar[tuple[str, ...]] = ("BPA", "BPA-S", "BPA-NN", "BPA-P", "BPAS")
+    cost: ClassVar[str] = "B d (+ B^2)"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return Expansion(kernel, Refit(self.budget, self.variant, self.C)), Hinge(), PassiveAggressive("I", self.C)
