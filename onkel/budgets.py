@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from onkel.losses import Loss
 from onkel.maps import Nystrom
 from onkel.part import Part
 from onkel.random import Random
@@ -47,6 +48,9 @@ class Budget(Part):
     def start(self, seed: int) -> Memory:
         """What is remembered between rounds."""
         return {}
+
+    def check(self, loss: Loss, outputs: int) -> None:
+        """Refuse a loss or a number of outputs this budget is not defined for."""
 
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         """Let the term in, by this budget's rule."""

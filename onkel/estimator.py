@@ -426,7 +426,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     # -- river's protocol: what its base classes would provide
 
     _supervised: ClassVar[bool] = True
-    _multiclass: ClassVar[bool] = True
     _is_stochastic: ClassVar[bool] = False  # random_state has a default
     _mutable_attributes: ClassVar[frozenset[str]] = frozenset()
 

@@ -104,6 +104,7 @@ public:
     virtual void insert(Expansion<double>& f, const Offer<double>& offer) = 0;
     virtual void start(std::uint64_t /*seed*/) {}
     virtual bool needs_scores() const { return false; }
+    virtual bool needs_limits() const { return false; }
     // Will the n terms stay as they are for ever?
     virtual bool settled(std::size_t /*n*/) const { return false; }
     virtual void widen(std::size_t /*columns*/) {}
@@ -132,6 +133,7 @@ public:
           diagonal(basis.declare("diagonal", 1, false).values[0]),
           base(run.average == Average::none ? nullptr : &basis.declare("base", run.outputs)),
           score(budget->needs_scores() ? &basis.declare("score", run.outputs) : nullptr),
+          limit(budget->needs_limits() ? &basis.declare("limit", run.outputs) : nullptr),
           kernel_(std::move(kernel)),
           budget_(std::move(budget)),
           dead_coef_(dead.declare("coef", run.outputs)),
@@ -260,7 +262,9 @@ public:
             for (std::size_t i = 0; i < n(); ++i) {
                 if (base) base->values[o][i] += cumulative * coef.values[o][i];
                 coef.values[o][i] *= scale;
-                if (score) score->values[o][i] *= scale;
+                for (Column* column : {score, limit}) {
+                    if (column) column->values[o][i] *= scale;
+                }
             }
         }
         scale = 1;
@@ -348,6 +352,7 @@ public:
     std::vector<double>& diagonal;  // k(x_i, x_i)
     Column* base;                   // with averages: sum of the past coefficients less coef * cumulative
     Column* score;                  // for budgets that ask for it: f(x_i) / scale
+    Column* limit;                  // the same: how large |coef_i| may be
     double scale = 1;
     double cumulative = 0;  // sum of scale over the rounds
 
