@@ -6,6 +6,7 @@ from onkel import kernels, losses
 from onkel.algorithms import catalogue, estimators
 from onkel.algorithms.feature_maps import *  # noqa: F403
 from onkel.algorithms.gradients import *  # noqa: F403
+from onkel.algorithms.merging import *  # noqa: F403
 from onkel.algorithms.passive_aggressive import *  # noqa: F403
 from onkel.algorithms.perceptrons import *  # noqa: F403
 from onkel.algorithms.projections import *  # noqa: F403

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from onkel.kernels import Kernel
 from onkel.maps import Nystrom
 from onkel.part import Part
 from onkel.random import Random
@@ -43,6 +44,14 @@ class Budget(Part):
 
     columns: ClassVar[tuple[str, ...]] = ()
     exact: ClassVar[bool] = False  # is the new function always the old one plus the offered term?
+
+    @property
+    def intercept(self) -> bool:
+        """Does it also set a number that is added to f?"""
+        return False
+
+    def check(self, kernel: Kernel, outputs: int) -> None:
+        """Refuse a kernel or a number of outputs this rule is not defined for."""
 
     def start(self, seed: int) -> Memory:
         """What is remembered between rounds."""
