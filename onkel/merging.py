@@ -212,11 +212,12 @@ def weighted_svm(
     """
     if bias and not (low.any() and high.any()):  # one label only
         return np.zeros(len(v)), 0.0
+    rise, fall = v[v > 0].sum(), -v[v < 0].sum()
+    if bias and rise != fall:  # a twin has left
+        v = v * np.where(v > 0, fall, rise) / max(rise, fall)
     corner = low + high
-    v = np.clip(v, low, high)
-    if bias:
-        rise, fall = v[v > 0].sum(), -v[v < 0].sum()
-        v = np.where(v > 0, v * min(1.0, fall / rise if rise else 1.0), v * min(1.0, rise / fall if fall else 1.0))
+    ends = np.array([low, corner, high])
+    v = np.array([settled(v[i], ends[:, i]) for i in range(len(v))])
     F, diagonal, floor = K @ v, np.diag(K), 1e-12 * np.diag(K).max()
 
     def to_next(i: int, up: bool) -> float:
@@ -246,10 +247,16 @@ def weighted_svm(
             moves = [(j, bool(up[j] > 0))]
         step = min(pull[j] / curvature[j], *(abs(to_next(k, rises) - v[k]) for k, rises in moves))
         for k, rises in moves:
-            end, change = to_next(k, rises), step if rises else -step
-            v[k] = end if abs(v[k] + change - end) <= 1e-12 * (high[k] - low[k]) else v[k] + change
+            change = step if rises else -step
+            v[k] = settled(v[k] + change, ends[:, k])
             F += change * K[k]
     return v, float(b)
+
+
+def settled(value: float, ends: Array) -> float:
+    """The value, or the bound or corner it cannot be told from: b depends on who is at one."""
+    near = np.abs(ends - value) <= 1e-12 * (ends[2] - ends[0])
+    return float(ends[np.argmax(near)] if near.any() else value)
 
 
 def first_of_largest(values: Array, slack: float) -> int:
