@@ -133,6 +133,21 @@ class RemoveByEvaluation(Budget):
 class Forget(Budget):
     def __init__(self, budget: int, variant: str, absolute: bool, legacy_root: bool) -> None: ...
 
+class Project(Budget):
+    def __init__(self, budget: int | None, tolerance: float, squared: bool, rule: str | None, U: float | None, strict_sign: bool) -> None: ...
+
+class ProjectSmallest(Budget):
+    def __init__(self, budget: int) -> None: ...
+
+class Refit(Budget):
+    def __init__(self, budget: int, variant: str, C: float) -> None: ...
+
+class DoubleUpdate(Budget):
+    def __init__(self, C: float, rho: float) -> None: ...
+
+class DualAscent(Budget):
+    def __init__(self, budget: int, C: float, rho: float, maintenance: str, cheap: bool) -> None: ...
+
 class Map:
     pass
 

@@ -406,7 +406,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(run["feature_names"], dtype=object)
         self._learner = self._make(run["outputs"], self._run)
         self._learner.restore(arrays)
-        if arrays["t"] < 0 or self._learner.n > getattr(recipe, "budget", math.inf):
+        budget = getattr(recipe, "budget", None)
+        if arrays["t"] < 0 or (budget is not None and self._learner.n > budget):
             raise ValueError("it has learned a negative number of rounds, or holds more terms than its budget")
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -17,6 +17,7 @@ from onkel.basis import Basis, Row, State
 from onkel.budgets import Budget, Unlimited, oldest_of_least
 from onkel.kernels import Kernel
 from onkel.linalg import Factor
+from onkel.losses import Loss
 from onkel.maps import Drawn, Map
 from onkel.part import Part
 from onkel.random import Random
@@ -64,6 +65,9 @@ class Hypothesis:
     def exact(self) -> bool:
         """Is the new function always shrink times the old one plus the step?"""
         raise NotImplementedError
+
+    def suits(self, loss: Loss, outputs: int) -> None:
+        """Refuse a loss or a number of outputs its parts are not defined for."""
 
     def start(self, run: Run) -> None:
         """Begin as f = 0."""
@@ -176,8 +180,10 @@ class Expansion(Hypothesis):
     def exact(self) -> bool:
         return self.budget.exact
 
+    def suits(self, loss: Loss, outputs: int) -> None:
+        self.budget.check(self.kernel, loss, outputs)
+
     def start(self, run: Run) -> None:
-        self.budget.check(self.kernel, run.outputs)
         super().start(run)
         named = {"coef": run.outputs, "born": 1, **dict.fromkeys(self.budget.columns, run.outputs)}
         if run.average:

@@ -21,11 +21,15 @@ RIDGE = 1e-13  # relative too, added to the diagonal of K: it keeps solutions sm
 
 
 class Factor:
-    """The kernel matrix of the terms of an expansion, factored. All vectors are in the order of slots."""
+    """The kernel matrix of the terms of an expansion, factored. All vectors are in the order of slots.
 
-    def __init__(self, inverse: bool = False) -> None:
-        self.L = np.zeros((0, 0))  # in the order of entering
-        self.W = np.zeros((0, 0)) if inverse else None  # its inverse
+    `dependent` replaces DEPENDENT: 0 where the matrix has a ridge that makes dependent terms independent.
+    """
+
+    def __init__(self, inverse: bool = False, dependent: float = DEPENDENT) -> None:
+        self.dependent = dependent
+        self.L: Array = np.zeros((0, 0))  # in the order of entering
+        self.W: Array | None = np.zeros((0, 0)) if inverse else None  # its inverse
         self.slots = np.zeros(0, dtype=np.int64)  # the slot of each row of L
         self.removals = 0  # since it was last computed afresh
 
@@ -43,7 +47,7 @@ class Factor:
     def _forward(self, k: Array, kxx: float) -> tuple[Array, float]:
         u = solve_triangular(self.L, k[self.slots], lower=True) if len(self) else np.zeros(0)
         distance2 = kxx - float(u @ u)
-        return u, distance2 if distance2 > DEPENDENT * kxx else 0.0
+        return u, distance2 if distance2 > self.dependent * kxx else 0.0
 
     def append(self, k: Array, kxx: float) -> None:
         """A term enters at the next slot; it must not depend on the others."""
@@ -85,6 +89,12 @@ class Factor:
         """K^-1[i, i] by slot: one over the squared distance of term i to the span of the others."""
         return self._by_slot(np.square(self.W).sum(axis=0))  # type: ignore[arg-type]
 
+    def inverse(self) -> Array:
+        """K^-1 by slot."""
+        assert self.W is not None
+        place = np.argsort(self.slots)
+        return np.asarray((self.W.T @ self.W)[np.ix_(place, place)])
+
     def refresh(self, matrix: Callable[[], Array]) -> None:
         """Now and then (after as many removals as there are terms) compute it afresh from K, given by slot."""
         if self.removals <= max(len(self), 100):
@@ -111,8 +121,8 @@ class Factor:
 
     def state(self, prefix: str) -> dict[str, Array]:
         """Everything, as plain arrays."""
-        arrays = {f"{prefix}.L": self.L, f"{prefix}.slots": self.slots, f"{prefix}.removals": np.array(self.removals)}
-        return arrays if self.W is None else arrays | {f"{prefix}.W": self.W}
+        arrays = {"L": self.L, "W": self.W, "slots": self.slots, "removals": self.removals}
+        return {f"{prefix}.{name}": np.array(value) for name, value in arrays.items() if value is not None}
 
     def restore(self, state: dict[str, Array], prefix: str) -> None:
         """The inverse of `state`."""

@@ -11,6 +11,7 @@ import numpy as np
 from onkel.basis import between
 from onkel.budgets import Bounded, oldest_of_least
 from onkel.kernels import Gaussian, Kernel
+from onkel.losses import Loss, MarginLoss
 from onkel.updates import Memory, Round
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Merge(Bounded):
         super().__post_init__()
         self._one_of("search", "exact", "table")
 
-    def check(self, kernel: Kernel, outputs: int) -> None:
+    def check(self, kernel: Kernel, loss: Loss, outputs: int) -> None:
         if not isinstance(kernel, Gaussian):
             raise ValueError(f"Merge needs a Gaussian kernel, which is known between two examples; got {kernel!r}")
 
@@ -159,9 +160,9 @@ class TwinVectors(Bounded):
     def intercept(self) -> bool:
         return bool(self.bias)
 
-    def check(self, kernel: Kernel, outputs: int) -> None:
-        if outputs != 1:
-            raise ValueError(f"TwinVectors tells two classes apart, got {outputs}")
+    def check(self, kernel: Kernel, loss: Loss, outputs: int) -> None:
+        if outputs > 1 or not isinstance(loss, MarginLoss):
+            raise ValueError(f"{self!r} is defined for two classes, got {outputs} outputs and {loss!r}")
 
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         s = float(round.s[0])

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "budgets.hpp"
+#include "double_update.hpp"
 #include "features.hpp"
 #include "learner.hpp"
 #include "merging.hpp"
@@ -313,6 +314,11 @@ NB_MODULE(_core, m) {
     nb::class_<ProjectSmallest, Budget>(m, "ProjectSmallest").def(nb::init<std::size_t>(), "budget"_a);
     nb::class_<Refit, Budget>(m, "Refit")
         .def(nb::init<std::size_t, const std::string&, double>(), "budget"_a, "variant"_a, "C"_a);
+
+    nb::class_<DoubleUpdate, Budget>(m, "DoubleUpdate").def(nb::init<double, double>(), "C"_a, "rho"_a);
+    nb::class_<DualAscent, Budget>(m, "DualAscent")
+        .def(nb::init<std::size_t, double, double, const std::string&, bool>(), "budget"_a, "C"_a, "rho"_a,
+             "maintenance"_a, "cheap"_a);
 
     nb::class_<Map>(m, "Map");
     m.def("Fourier", &directions, "directions"_a, "reach"_a);

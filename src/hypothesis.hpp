@@ -135,7 +135,8 @@ public:
           diagonal(basis.declare("diagonal", 1, false).values[0]),
           base(run.average == Average::none ? nullptr : &basis.declare("base", run.outputs)),
           kept(declare(basis, *budget, run.outputs)),
-          score(kept.empty() ? nullptr : kept.front()),
+          score(find("score")),
+          limit(find("limit")),
           bias(budget->intercept() ? run.outputs : 0),
           bias_sum(bias.size()),
           kernel_(std::move(kernel)),
@@ -367,8 +368,9 @@ public:
     std::vector<double>& born;
     std::vector<double>& diagonal;  // k(x_i, x_i)
     Column* base;                   // with averages: sum of the past coefficients less coef * cumulative
-    std::vector<Column*> kept;      // what the budget keeps beside each term
-    Column* score;                  // the first of them, to those budgets that keep f(x_i) / scale
+    std::vector<Column*> kept;      // what the budget keeps beside each term; of these, if there are,
+    Column* score;                  // f(x_i) / scale
+    Column* limit;                  // how large |coef_i| may be
     std::vector<double> bias;       // added to f; empty but for budgets with an intercept
     std::vector<double> bias_sum;   // over the rounds
     double scale = 1;
@@ -381,6 +383,12 @@ private:
         std::vector<Column*> columns;
         for (const std::string& name : budget.columns()) columns.push_back(&table.declare(name, outputs_each));
         return columns;
+    }
+    Column* find(const std::string& name) const {
+        for (Column* column : kept) {
+            if (column->name == name) return column;
+        }
+        return nullptr;
     }
 
     void load_bias(const Store& store, const char* name, std::vector<double>& to) const {

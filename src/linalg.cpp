@@ -159,7 +159,7 @@ double Factor::forward(const double* k, double kxx) {
         rest -= y_[j] * y_[j];
         simd<double>().axpy(y_.data() + j + 1, -y_[j], l + j + 1, n() - j - 1);
     }
-    return rest > dependent * kxx ? rest : 0;
+    return rest > threshold_ * kxx ? rest : 0;
 }
 
 void Factor::backward() {
@@ -235,6 +235,19 @@ void Factor::diagonal(double* out) const {
         for (std::size_t j = 0; j <= i; ++j) squares[j] += w[j] * w[j];
     }
     for (std::size_t i = 0; i < n(); ++i) out[slots_[i]] = squares[i];
+}
+
+std::vector<std::vector<double>> Factor::inverse() const {
+    std::vector<double> P(n() * n());  // below the diagonal, in the order of L
+    for (std::size_t r = 0; r < n(); ++r) {
+        const double* w = rows_.data() + r * capacity_;
+        for (std::size_t i = 0; i <= r; ++i) simd<double>().axpy(P.data() + i * n(), w[i], w, i + 1);
+    }
+    std::vector<std::vector<double>> out(n(), std::vector<double>(n()));
+    for (std::size_t i = 0; i < n(); ++i) {
+        for (std::size_t j = 0; j <= i; ++j) out[slots_[i]][slots_[j]] = out[slots_[j]][slots_[i]] = P[i * n() + j];
+    }
+    return out;
 }
 
 void Factor::refresh(const std::vector<double>& K) {

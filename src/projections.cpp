@@ -284,6 +284,10 @@ void Refit::load(const Store& store, std::size_t columns, bool sparse, bool sing
     if (near_) neighbours_.load(store);
 }
 
+template void Neighbours::meet(const Expansion<float>&, Row<float>, const std::vector<double>&);
+template void Neighbours::meet(const Expansion<double>&, Row<double>, const std::vector<double>&);
+template void Neighbours::miss(const Expansion<float>&, std::size_t);
+template void Neighbours::miss(const Expansion<double>&, std::size_t);
 template void Project::enter(Expansion<float>&, const Offer<float>&);
 template void Project::enter(Expansion<double>&, const Offer<double>&);
 template void ProjectSmallest::enter(Expansion<float>&, const Offer<float>&);

@@ -56,7 +56,7 @@ class TVMClassifier(Classifier):
     paper: ClassVar[str] = TWINS
     aliases: ClassVar[tuple[str, ...]] = ("TVM", "twin vector machine")
     cost: ClassVar[str] = "B d (+ B^2)"
-    _multiclass: ClassVar[bool] = False
+    two_classes: ClassVar[bool] = True
 
     def parts(self, kernel: Kernel) -> Parts:
         budget = TwinVectors(
