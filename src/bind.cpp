@@ -10,6 +10,7 @@
 #include "double_update.hpp"
 #include "features.hpp"
 #include "learner.hpp"
+#include "merging.hpp"
 #include "projections.hpp"
 #include "sampling.hpp"
 
@@ -310,6 +311,10 @@ NB_MODULE(_core, m) {
         .def(nb::init<std::size_t, const std::string&, bool, bool>(), "budget"_a, "variant"_a, "absolute"_a,
              "legacy_root"_a);
 
+    nb::class_<Merge, Budget>(m, "Merge").def(nb::init<std::size_t, const std::string&>(), "budget"_a, "search"_a);
+    nb::class_<TwinVectors, Budget>(m, "TwinVectors")
+        .def(nb::init<std::size_t, double, double, double, bool, double, bool>(), "budget"_a, "C"_a, "admit"_a,
+             "drop"_a, "bias"_a, "precision"_a, "by_margin"_a);
     nb::class_<Project, Budget>(m, "Project")
         .def(nb::init<std::optional<std::size_t>, double, bool, const std::optional<std::string>&, Cap, bool>(),
              "budget"_a.none(), "tolerance"_a, "squared"_a, "rule"_a.none(), "U"_a.none(), "strict_sign"_a);
