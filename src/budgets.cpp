@@ -22,25 +22,6 @@ std::size_t oldest(const std::vector<double>& born) {
     return static_cast<std::size_t>(std::min_element(born.begin(), born.end()) - born.begin());
 }
 
-// Where the least value is; among those equal up to rounding, the term that entered first. `size` is that of
-// the numbers the values are differences of.
-std::size_t oldest_of_least(const std::vector<double>& values, const std::vector<double>& born, double size = 0) {
-    const double least = *std::min_element(values.begin(), values.end());
-    const double limit = least + 1e-9 * std::max(std::abs(least), size);
-    std::size_t best = values.size();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (values[i] <= limit && (best == values.size() || born[i] < born[best])) best = i;
-    }
-    return best;
-}
-
-template <class T>
-double squared_norm(const Expansion<T>& f, std::size_t i) {
-    double total = 0;
-    for (const auto& c : f.coef.values) total += c[i] * c[i];
-    return total;
-}
-
 // f <- f * min(1, cap / max_i |coef_i|)
 template <class T>
 void limit_coefficients(Expansion<T>& f, double cap) {
@@ -147,6 +128,16 @@ void enter_scored(Expansion<T>& f, const Offer<T>& offer, std::size_t leaves) {
 }
 
 }  // namespace
+
+std::size_t oldest_of_least(const std::vector<double>& values, const std::vector<double>& born, double size) {
+    const double least = *std::min_element(values.begin(), values.end());
+    const double limit = least + 1e-9 * std::max(std::abs(least), size);
+    std::size_t best = values.size();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] <= limit && (best == values.size() || born[i] < born[best])) best = i;
+    }
+    return best;
+}
 
 template <class T>
 void Unlimited::enter(Expansion<T>& f, const Offer<T>& offer) {

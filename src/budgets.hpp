@@ -80,6 +80,18 @@ private:
     std::vector<double> step_;
 };
 
+// Where the least value is; among those equal up to rounding, the term that entered first. `size` is that of the
+// numbers the values are differences of.
+std::size_t oldest_of_least(const std::vector<double>& values, const std::vector<double>& born, double size = 0);
+
+// |coef_i|^2, without scale
+template <class T>
+double squared_norm(const Expansion<T>& f, std::size_t i) {
+    double total = 0;
+    for (const auto& c : f.coef.values) total += c[i] * c[i];
+    return total;
+}
+
 // The term of least |coef|; among equals the one that entered first.
 template <class T>
 std::size_t smallest(const Expansion<T>& f);
