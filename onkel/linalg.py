@@ -85,6 +85,10 @@ class Factor:
         """K^-1[i, i] by slot: one over the squared distance of term i to the span of the others."""
         return self._by_slot(np.square(self.W).sum(axis=0))  # type: ignore[arg-type]
 
+    def inverse(self, slots: Array) -> Array:
+        """The columns of L^-1 that belong to these terms: K^-1[slots, slots] is their Gram matrix."""
+        return self.W[:, [self._place(slot) for slot in slots]]  # type: ignore[index]
+
     def refresh(self, matrix: Callable[[], Array]) -> None:
         """Now and then (after as many removals as there are terms) compute it afresh from K, given by slot."""
         if self.removals <= max(len(self), 100):

@@ -21,6 +21,26 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+def join(f: Expansion, round: Round, coef: Array, factor: Factor) -> bool:
+    """A new term, unless it depends on those there are: then its step goes to them. Is there a new one?"""
+    d, distance2 = factor.project(round.k, round.kxx)
+    if distance2 == 0:
+        f.add(d, coef)
+        return False
+    factor.append(round.k, round.kxx)
+    f.append(round, coef)
+    return True
+
+
+def part_with(f: Expansion, i: int, factor: Factor) -> None:
+    """Term i leaves; its projection on the others stays."""
+    x, a = f.basis.row(i), f.scale * f.coef[i]
+    f.remove(i)
+    factor.remove(i)
+    factor.refresh(f.matrix)
+    f.add(factor.project(f.row(x), f.diagonal(x))[0], a)
+
+
 class Project(Budget):
     """The step goes to the span of the terms if that is near, or the budget is full (Projectron).
 
