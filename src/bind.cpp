@@ -10,6 +10,7 @@
 #include "features.hpp"
 #include "learner.hpp"
 #include "projections.hpp"
+#include "pursuit.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -305,6 +306,20 @@ NB_MODULE(_core, m) {
     nb::class_<Project, Budget>(m, "Project")
         .def(nb::init<std::optional<std::size_t>, double, bool, const std::optional<std::string>&, Cap, bool>(),
              "budget"_a.none(), "tolerance"_a, "squared"_a, "rule"_a.none(), "U"_a.none(), "strict_sign"_a);
+
+    nb::class_<Pursue, Budget>(m, "Pursue").def(nb::init<double, const std::string&>(), "error"_a, "schedule"_a);
+    nb::class_<PursueTogether, Budget>(m, "PursueTogether")
+        .def(nb::init<double, const std::string&, const std::string&>(), "error"_a, "schedule"_a, "put_back"_a);
+    nb::class_<SelectSubset, Budget>(m, "SelectSubset")
+        .def(nb::init<double, const std::string&, std::size_t>(), "error"_a, "schedule"_a, "candidates"_a);
+    nb::class_<InsertRemove, Budget>(m, "InsertRemove")
+        .def(nb::init<double, double>(), "insert_error"_a, "remove_error"_a);
+    nb::class_<Dissimilarity, Budget>(m, "Dissimilarity").def(nb::init<double>(), "threshold"_a);
+    nb::class_<Quantise, Budget>(m, "Quantise").def(nb::init<double>(), "radius"_a);
+    nb::class_<Novelty, Budget>(m, "Novelty")
+        .def(nb::init<double, double, const std::string&>(), "distance"_a, "surprise"_a, "rejected"_a);
+    nb::class_<Coherence, Budget>(m, "Coherence").def(nb::init<double, double>(), "coherence"_a, "ridge"_a);
+    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence").def(nb::init<double>(), "nu"_a);
 
     nb::class_<Map>(m, "Map");
     m.def("Fourier", &directions, "directions"_a, "reach"_a);

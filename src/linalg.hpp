@@ -30,6 +30,8 @@ public:
 
     // K^-1[i, i] by slot, where the inverse of L is kept.
     void diagonal(double* out) const;
+    // The column of L^-1 that belongs to a slot: their inner products are K^-1[i, j].
+    void inverse(std::size_t slot, double* out) const;
 
     // Is it time to compute it afresh? Then from K, by slot.
     bool stale() const { return removals_ > (n() > 100 ? n() : 100); }

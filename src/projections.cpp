@@ -5,6 +5,40 @@
 
 namespace onkel {
 
+template <class T>
+bool Spanned::join(Expansion<T>& f, const Offer<T>& offer) {
+    const double kxx = offer.round.kxx;
+    const double* k = span_.row(f, offer);
+    d_.resize(f.n());
+    if (span_.factor.project(k, kxx, d_.data()) == 0) {
+        for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, offer.coef[o] / f.scale, d_.data());
+        return false;
+    }
+    f.append(offer.x, offer.round.t, kxx, offer.coef, offer.work);
+    span_.append(f, offer.x, k, kxx);
+    return true;
+}
+
+template <class T>
+void Spanned::part_with(Expansion<T>& f, std::size_t i, Workspace<T>& work) {
+    const std::size_t last = f.n() - 1;
+    const double* row = span_.row_of_term(f, i);
+    std::vector<double> k(row, row + f.n()), a;
+    for (const auto& c : f.coef.values) a.push_back(c[i]);
+    const double kxx = f.diagonal[i];
+    k[i] = k[last];
+    f.remove(i, work);
+    span_.remove(f, i);
+    d_.resize(last);
+    span_.factor.project(k.data(), kxx, d_.data());
+    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, a[o], d_.data());
+}
+
+template bool Spanned::join(Expansion<float>&, const Offer<float>&);
+template bool Spanned::join(Expansion<double>&, const Offer<double>&);
+template void Spanned::part_with(Expansion<float>&, std::size_t, Workspace<float>&);
+template void Spanned::part_with(Expansion<double>&, std::size_t, Workspace<double>&);
+
 Project::Project(std::optional<std::size_t> budget, double tolerance, bool squared,
                  const std::optional<std::string>& rule, std::optional<double> U, bool strict_sign)
     : BudgetFor<Project, Spanned>(false),

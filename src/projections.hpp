@@ -21,6 +21,13 @@ public:
     void load(const Store& store, std::size_t, bool, bool) override { span_.load(store); }
 
 protected:
+    // A new term, unless it depends on those there are: then its step goes to them. Is there a new one?
+    template <class T>
+    bool join(Expansion<T>& f, const Offer<T>& offer);
+    // Term i leaves; its projection on the others stays.
+    template <class T>
+    void part_with(Expansion<T>& f, std::size_t i, Workspace<T>& work);
+
     Span span_;
     std::vector<double> d_;  // coefficients of a projection
 };
