@@ -12,6 +12,7 @@
 #include "learner.hpp"
 #include "merging.hpp"
 #include "projections.hpp"
+#include "pursuit.hpp"
 #include "sampling.hpp"
 
 namespace nb = nanobind;
@@ -326,6 +327,20 @@ NB_MODULE(_core, m) {
     nb::class_<DualAscent, Budget>(m, "DualAscent")
         .def(nb::init<std::size_t, double, double, const std::string&, bool>(), "budget"_a, "C"_a, "rho"_a,
              "maintenance"_a, "cheap"_a);
+
+    nb::class_<Pursue, Budget>(m, "Pursue").def(nb::init<double, const std::string&>(), "error"_a, "schedule"_a);
+    nb::class_<PursueTogether, Budget>(m, "PursueTogether")
+        .def(nb::init<double, const std::string&, const std::string&>(), "error"_a, "schedule"_a, "put_back"_a);
+    nb::class_<SelectSubset, Budget>(m, "SelectSubset")
+        .def(nb::init<double, const std::string&, std::size_t>(), "error"_a, "schedule"_a, "candidates"_a);
+    nb::class_<InsertRemove, Budget>(m, "InsertRemove")
+        .def(nb::init<double, double>(), "insert_error"_a, "remove_error"_a);
+    nb::class_<Dissimilarity, Budget>(m, "Dissimilarity").def(nb::init<double>(), "threshold"_a);
+    nb::class_<Quantise, Budget>(m, "Quantise").def(nb::init<double>(), "radius"_a);
+    nb::class_<Novelty, Budget>(m, "Novelty")
+        .def(nb::init<double, double, const std::string&>(), "distance"_a, "surprise"_a, "rejected"_a);
+    nb::class_<Coherence, Budget>(m, "Coherence").def(nb::init<double, double>(), "coherence"_a, "ridge"_a);
+    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence").def(nb::init<double>(), "nu"_a);
 
     nb::class_<Map>(m, "Map");
     m.def("Fourier", &directions, "directions"_a, "reach"_a);
