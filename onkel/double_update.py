@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from onkel.budgets import Bounded, Budget, oldest_of_least, removed, term_diagonals
+from onkel.kernels import Kernel
 from onkel.linalg import Factor
 from onkel.losses import Hinge, Loss
 from onkel.projections import meet, miss
@@ -31,7 +32,7 @@ class Boxed(Budget):
 
     columns: ClassVar[tuple[str, ...]] = ("score", "limit")
 
-    def check(self, loss: Loss, outputs: int) -> None:
+    def check(self, kernel: Kernel, loss: Loss, outputs: int) -> None:
         if outputs > 1:
             raise ValueError(f"{self!r} is defined for two classes, which have one output, got {outputs} outputs")
         if loss != Hinge():

@@ -95,6 +95,10 @@ class Factor:
         place = np.argsort(self.slots)
         return np.asarray((self.W.T @ self.W)[np.ix_(place, place)])
 
+    def inverse_columns(self, slots: Array) -> Array:
+        """The columns of L^-1 that belong to these terms: K^-1[slots, slots] is their Gram matrix."""
+        return self.W[:, [self._place(slot) for slot in slots]]  # type: ignore[index]
+
     def refresh(self, matrix: Callable[[], Array]) -> None:
         """Now and then (after as many removals as there are terms) compute it afresh from K, given by slot."""
         if self.removals <= max(len(self), 100):

@@ -16,8 +16,7 @@ namespace onkel {
 class Boxed : public Budget {
 public:
     Boxed(double C, double rho) : C_(C), rho_(rho) {}
-    bool needs_scores() const override { return true; }
-    bool needs_limits() const override { return true; }
+    std::vector<std::string> columns() const override { return {"score", "limit"}; }
 
 protected:
     // The double update, where there is a loss. Did a term enter?

@@ -288,7 +288,7 @@ def build(name, **params):
 def on_features(name, params=None):
     """Are random features part of the model? They belong to names, and to one of the kernels that have a spectrum."""
     recipe = ESTIMATORS[name](**(settings(name)[0] if params is None else params))
-    return isinstance(recipe.parts(Gaussian(1.0))[0], (Features, Dual))
+    return hasattr(recipe, "parts") and isinstance(recipe.parts(Gaussian(1.0))[0], (Features, Dual))
 
 
 def names_for(name, columns=COLUMNS):

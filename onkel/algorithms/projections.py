@@ -81,7 +81,7 @@ class ProjectronRegressor(Regressor):
     budget: int | None = None
     tolerance: float = 0.0
     squared: bool = False
-    eta: float = 0.1
+    eta: float = 0.2
     epsilon: float = 0.1
     paper: ClassVar[str] = ORABONA
     aliases: ClassVar[tuple[str, ...]] = ("Projectron",)
