@@ -115,8 +115,10 @@ class Factor:
 
     def state(self, prefix: str) -> dict[str, Array]:
         """Everything, as plain arrays."""
-        arrays = {f"{prefix}.L": self.L, f"{prefix}.slots": self.slots, f"{prefix}.removals": np.array(self.removals)}
-        return arrays if self.W is None else arrays | {f"{prefix}.W": self.W}
+        arrays = {"L": self.L, "slots": self.slots, "removals": np.array(self.removals)}
+        if self.W is not None:
+            arrays["W"] = self.W
+        return {f"{prefix}.{name}": array.copy() for name, array in arrays.items()}
 
     def restore(self, state: dict[str, Array], prefix: str) -> None:
         """The inverse of `state`."""

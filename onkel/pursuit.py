@@ -217,6 +217,7 @@ class Quantise(Budget):
 
     def __post_init__(self) -> None:
         self._nonnegative("radius")
+        self._finite("radius")
 
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is None:
@@ -241,6 +242,7 @@ class Novelty(Budget):
 
     def __post_init__(self) -> None:
         self._nonnegative("distance", "surprise")
+        self._finite("distance", "surprise")
         self._one_of("rejected", "discard", "lms")
 
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:

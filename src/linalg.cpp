@@ -136,7 +136,7 @@ void rotate_apart(double c, double s, const double* from, const double* other, d
 
 void Factor::reserve(std::size_t n) {
     if (n <= capacity_) return;
-    const std::size_t wider = std::max<std::size_t>(2 * capacity_, 64);
+    const std::size_t wider = std::max<std::size_t>({2 * capacity_, n, 64});
     const auto grow = [&](std::vector<double>& table) {
         std::vector<double> grown(wider * wider);
         for (std::size_t i = 0; i < capacity_; ++i) {
