@@ -24,7 +24,7 @@ class Factor:
     """The kernel matrix of the terms of an expansion, factored. All vectors are in the order of slots."""
 
     def __init__(self, inverse: bool = False) -> None:
-        self.L = np.zeros((0, 0))  # in the order of entering
+        self.L: Array = np.zeros((0, 0))  # in the order of entering
         self.W = np.zeros((0, 0)) if inverse else None  # its inverse
         self.slots = np.zeros(0, dtype=np.int64)  # the slot of each row of L
         self.removals = 0  # since it was last computed afresh

@@ -116,7 +116,7 @@ _POLK = [
     {**_FSGD, "error": 0.1, "compression": "multiple", "put_back": "largest"},
     {**_FSGD, "compression": "dissimilarity", "threshold": 4.0},
     {**_FSGD, "schedule": "1/sqrt(t)"},
-    {"eta": 0.3, "lam": 0.0, "schedule": "1/t", "error": 0.8},
+    {"eta": 0.3, "lam": 0.0, "schedule": "1/t", "error": 20.0},
 ]
 
 # Estimator -> settings that together use every option it has.
@@ -261,7 +261,7 @@ SETTINGS = {
     "StoptronRegressor": [{**_BUDGET, **_STEP}],
     "SubsetSelectionClassifier": [
         {**_FSGD, "error": 0.1},
-        {**_FSGD, "error": 0.2, "candidates": 9, "loss": "logistic"},
+        {**_FSGD, "error": 0.1, "candidates": 9, "loss": "logistic"},
     ],
     "SubsetSelectionRegressor": [
         {**_FSGD, "error": 0.2},
