@@ -85,6 +85,15 @@ class AdaGrad(Update):
 class DistanceOverGradient(Update):
     def __init__(self) -> None: ...
 
+class SampledPassiveAggressive(Update):
+    def __init__(self, eta: float, alpha: float, beta: float) -> None: ...
+
+class SampledGradient(Update):
+    def __init__(self, eta: float, G: float, radius: float) -> None: ...
+
+class SampledLogistic(Update):
+    def __init__(self, variant: str, eta: float, radius: float, c: float) -> None: ...
+
 class Pegasos(Update):
     def __init__(self, lam: float, project: bool) -> None: ...
 
@@ -132,6 +141,15 @@ class RemoveByEvaluation(Budget):
 
 class Forget(Budget):
     def __init__(self, budget: int, variant: str, absolute: bool, legacy_root: bool) -> None: ...
+
+class Project(Budget):
+    def __init__(self, budget: int | None, tolerance: float, squared: bool, rule: str | None, U: float | None, strict_sign: bool) -> None: ...
+
+class ProjectSmallest(Budget):
+    def __init__(self, budget: int) -> None: ...
+
+class Refit(Budget):
+    def __init__(self, budget: int, variant: str, C: float) -> None: ...
 
 class Map:
     pass

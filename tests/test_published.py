@@ -94,6 +94,19 @@ def test_german_with_random_removal(make, published, deviation):
 
 
 @pytest.mark.parametrize(
+    ("make", "name", "published", "away"),
+    [
+        (lambda seed: onkel.BPAClassifier(kernel=KERNEL, budget=200), "satimage", 27.95, 0.1),
+        (lambda seed: onkel.BPAClassifier(kernel=KERNEL, budget=100), "spambase", 30.8, 0.5),
+    ],
+    ids=["BPA-S-satimage", "BPA-S-spambase"],
+)
+def test_other_streams(make, name, published, away):
+    mean, _ = mistake_rates(make, name)
+    assert abs(mean - published) <= away
+
+
+@pytest.mark.parametrize(
     ("make", "published"),
     [
         (lambda seed: onkel.OGDRegressor(kernel=KERNEL, eta=0.3, epsilon=0.1), 0.04017),
