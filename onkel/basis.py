@@ -54,6 +54,15 @@ def values_at(x: Row, index: Array) -> Array:
     return np.where(x.index[at] == index, x.values[at], 0.0)
 
 
+def between(x: Row, z: Row, share: float) -> Row:
+    """z + share * (x - z), of two rows of one form; two equal ones give the same again."""
+    if x.index is None or z.index is None:
+        return Row(z.values + share * (x.values - z.values))
+    index = np.union1d(x.index, z.index)
+    start, end = values_at(z, index), values_at(x, index)
+    return Row(start + share * (end - start), index)
+
+
 class Basis:
     """A table of stored rows with named columns. `append` adds at the end; `remove(i)` moves the last row to i."""
 

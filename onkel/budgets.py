@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from onkel.kernels import Kernel
+from onkel.losses import Loss
 from onkel.maps import Nystrom
 from onkel.part import Part
 from onkel.random import Random
@@ -44,9 +46,17 @@ class Budget(Part):
     columns: ClassVar[tuple[str, ...]] = ()
     exact: ClassVar[bool] = False  # is the new function always the old one plus the offered term?
 
+    @property
+    def intercept(self) -> bool:
+        """Does it also set a number that is added to f?"""
+        return False
+
     def start(self, seed: int) -> Memory:
         """What is remembered between rounds."""
         return {}
+
+    def check(self, kernel: Kernel, loss: Loss, outputs: int) -> None:
+        """Refuse a kernel, a loss or a number of outputs this budget is not defined for."""
 
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         """Let the term in, by this budget's rule."""

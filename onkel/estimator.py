@@ -386,7 +386,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if run is None:
             return
         whole = all(type(run[name]) is int for name in ("columns", "n_features", "outputs"))
-        if run["dtype"] not in ("float32", "float64") or not whole or not 0 <= run["columns"] <= max(run["n_features"], 1):
+        if (
+            run["dtype"] not in ("float32", "float64")
+            or not whole
+            or not 0 <= run["columns"] <= max(run["n_features"], 1)
+        ):
             raise ValueError(
                 f"its dtype {run['dtype']!r} or numbers of features {run['columns']}, {run['n_features']} are wrong"
             )
@@ -422,7 +426,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     # -- river's protocol: what its base classes would provide
 
     _supervised: ClassVar[bool] = True
-    _multiclass: ClassVar[bool] = True
     _is_stochastic: ClassVar[bool] = False  # random_state has a default
     _mutable_attributes: ClassVar[frozenset[str]] = frozenset()
 

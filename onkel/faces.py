@@ -85,6 +85,16 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
     """The face of learners that predict one of two or more classes."""
 
     river_kind: ClassVar[str] = "MiniBatchClassifier"
+    two_classes: ClassVar[bool] = False  # only: a third is refused
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._multiclass
+        return tags
+
+    @property
+    def _multiclass(self) -> bool:  # as river calls it
+        return not self.two_classes
 
     @leaves_no_trace
     def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
@@ -131,6 +141,7 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
                 f"y contains the label {unknown.tolist()[0]!r}, which is not among the declared classes "
                 f"{new.tolist()}: pass classes= with every label to come"
             )
+        self._refuse_too_many(new)
         outputs = len(new) if len(new) > 2 else 1
         self._begin(outputs, X, new_names)
         if 0 < len(old) < len(new):
@@ -138,6 +149,13 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
             self._learner = self._make(outputs, self._run)
             self._learner.restore(state)
         self._set_classes(new, closed)
+
+    def _refuse_too_many(self, classes: Array) -> None:
+        if self.two_classes and len(classes) > 2:
+            raise ValueError(
+                f"Only binary classification is supported. {type(self).__name__} is defined for two classes, "
+                f"got {classes.tolist()}"
+            )
 
     def _set_classes(self, classes: Array, declared: bool) -> None:
         self.classes_, self._declared = classes, declared
@@ -225,6 +243,7 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
         if self.__dict__.get("_declared") and not self._knows(labels):
             self._know(labels, None, rows, None)  # refuses
         known = self.classes_ if self._started else labels[:0]
+        self._refuse_too_many(_union(known, border.different(labels)))
         # a class joins at its first example, so learn up to there first
         joins = [int(i) for i in np.unique(labels, return_index=True)[1] if labels[i] not in known]
         cuts = sorted({0, len(labels), *joins})

@@ -17,6 +17,7 @@ from onkel.basis import Basis, Row, State
 from onkel.budgets import Budget, Unlimited, oldest_of_least
 from onkel.kernels import Kernel
 from onkel.linalg import Factor
+from onkel.losses import Loss
 from onkel.maps import Drawn, Map
 from onkel.part import Part
 from onkel.random import Random
@@ -64,6 +65,9 @@ class Hypothesis:
     def exact(self) -> bool:
         """Is the new function always shrink times the old one plus the step?"""
         raise NotImplementedError
+
+    def suits(self, loss: Loss, outputs: int) -> None:
+        """Refuse a loss or a number of outputs its parts are not defined for."""
 
     def start(self, run: Run) -> None:
         """Begin as f = 0."""
@@ -176,6 +180,9 @@ class Expansion(Hypothesis):
     def exact(self) -> bool:
         return self.budget.exact
 
+    def suits(self, loss: Loss, outputs: int) -> None:
+        self.budget.check(self.kernel, loss, outputs)
+
     def start(self, run: Run) -> None:
         super().start(run)
         named = {"coef": run.outputs, "born": 1, **dict.fromkeys(self.budget.columns, run.outputs)}
@@ -183,6 +190,8 @@ class Expansion(Hypothesis):
             named["base"] = run.outputs
         self.basis = Basis(run.columns, run.dtype, run.sparse, named)
         self.dead = self.basis.fresh({"coef": run.outputs, "born": 1})  # average="all": terms that once lived
+        self.bias = np.zeros(run.outputs)  # stays 0 but for budgets with an intercept
+        self.bias_sum = np.zeros(run.outputs)  # over the rounds
         self.memory = self.budget.start(run.seed)
 
     @property
@@ -216,11 +225,18 @@ class Expansion(Hypothesis):
         """k(x, x)."""
         return float(self.kernel.row(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()))[0])
 
+    def scores(self, k: Array) -> Array:
+        return super().scores(k) + self.bias
+
     def average_scores(self, x: Row, k: Array, t: int) -> Array:
-        average = super().average_scores(x, k, t)
+        average = super().average_scores(x, k, t) + self.bias_sum / max(t, 1)
         if self.dead.n:
             average += self.dead["coef"].T @ self.kernel.row(self.dead.totals(x)) / max(t, 1)
         return average
+
+    def count(self) -> None:
+        super().count()
+        self.bias_sum += self.bias
 
     def _fold(self, scale: float) -> None:
         for name in ("coef", *self.budget.columns):
@@ -231,11 +247,15 @@ class Expansion(Hypothesis):
         self.budget.insert(self, round, coef, self.memory)
 
     def append(self, round: Round, coef: Array, **named: Any) -> None:
-        """Add the term coef * k(x, .)."""
+        """Add the term coef * k(x, .) of the example."""
+        self.enter(round.x, round.t, coef, **named)
+
+    def enter(self, x: Row, born: float, coef: Array, **named: Any) -> None:
+        """Add a term on any row, be it one that never arrived."""
         if self.n == 0:
             self.scale, self.cumulative = 1.0, 0.0  # nothing refers to them: begin afresh
         inner = coef / self.scale
-        self.basis.append(round.x, coef=inner, born=round.t, base=-self.cumulative * inner, **named)
+        self.basis.append(x, coef=inner, born=born, base=-self.cumulative * inner, **named)
 
     def change(self, coef: Array) -> None:
         """Give the terms new coefficients (still without `scale`)."""
@@ -273,7 +293,12 @@ class Expansion(Hypothesis):
             arrays["cumulative"] = np.array(self.cumulative)
         if self.run.average == "all":
             arrays |= self.dead.state("dead")
-        return arrays
+        return arrays | {name: getattr(self, name)[None] for name in self._intercept}
+
+    @property
+    def _intercept(self) -> tuple[str, ...]:
+        """What is saved of it."""
+        return (("bias", "bias_sum") if self.run.average else ("bias",)) if self.budget.intercept else ()
 
     def restore(self, state: State) -> None:
         self.basis.restore(state, "basis")
@@ -283,6 +308,10 @@ class Expansion(Hypothesis):
             self.cumulative = float(state["cumulative"])
         if self.run.average == "all":
             self.dead.restore(state, "dead")
+        for name in self._intercept:
+            if state[name].shape != (1, self.run.outputs):
+                raise ValueError(f"'{name}' has shape {state[name].shape}, not {(1, self.run.outputs)}")
+            setattr(self, name, state[name][0].copy())
 
 
 class Features(Hypothesis):

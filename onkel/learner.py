@@ -67,6 +67,7 @@ class Learner:
         if not isinstance(average, (bool, np.bool_)) and not (isinstance(average, str) and average == "all"):
             raise ValueError(f'Learner.average must be False, True or "all", got {average!r}')
         update.check(loss)
+        hypothesis.suits(loss, outputs)
         if update.exact_norm and not hypothesis.exact:
             raise ValueError(f"{update!r} needs a budget that only appends, got {hypothesis.parts[-1]!r}")
         if update.one_by_one and not hypothesis.explicit:

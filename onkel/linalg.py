@@ -21,9 +21,13 @@ RIDGE = 1e-15  # relative too, added to the diagonal of K: more would show in sc
 
 
 class Factor:
-    """The kernel matrix of the terms of an expansion, factored. All vectors are in the order of slots."""
+    """The kernel matrix of the terms of an expansion, factored. All vectors are in the order of slots.
 
-    def __init__(self, inverse: bool = False) -> None:
+    `dependent` replaces DEPENDENT: 0 where the matrix has a ridge that makes dependent terms independent.
+    """
+
+    def __init__(self, inverse: bool = False, dependent: float = DEPENDENT) -> None:
+        self.dependent = dependent
         self.L: Array = np.zeros((0, 0))  # in the order of entering
         self.W: Array | None = np.zeros((0, 0)) if inverse else None  # its inverse
         self.slots = np.zeros(0, dtype=np.int64)  # the slot of each row of L
@@ -43,7 +47,7 @@ class Factor:
     def _forward(self, k: Array, kxx: float) -> tuple[Array, float]:
         u = solve_triangular(self.L, k[self.slots], lower=True) if len(self) else np.zeros(0)
         distance2 = kxx - float(u @ u)
-        return u, distance2 if distance2 > DEPENDENT * kxx else 0.0
+        return u, distance2 if distance2 > self.dependent * kxx else 0.0
 
     def append(self, k: Array, kxx: float) -> None:
         """A term enters at the next slot; it must not depend on the others."""
@@ -84,6 +88,16 @@ class Factor:
     def diagonal(self) -> Array:
         """K^-1[i, i] by slot: one over the squared distance of term i to the span of the others."""
         return self._by_slot(np.square(self.W).sum(axis=0))  # type: ignore[arg-type]
+
+    def inverse(self) -> Array:
+        """K^-1 by slot."""
+        assert self.W is not None
+        place = np.argsort(self.slots)
+        return np.asarray((self.W.T @ self.W)[np.ix_(place, place)])
+
+    def inverse_columns(self, slots: Array) -> Array:
+        """The columns of L^-1 that belong to these terms: K^-1[slots, slots] is their Gram matrix."""
+        return self.W[:, [self._place(slot) for slot in slots]]  # type: ignore[index]
 
     def refresh(self, matrix: Callable[[], Array]) -> None:
         """Now and then (after as many removals as there are terms) compute it afresh from K, given by slot."""

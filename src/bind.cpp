@@ -7,9 +7,12 @@
 #include <nanobind/stl/vector.h>
 
 #include "budgets.hpp"
+#include "double_update.hpp"
 #include "features.hpp"
 #include "learner.hpp"
+#include "merging.hpp"
 #include "projections.hpp"
+#include "pursuit.hpp"
 #include "sampling.hpp"
 
 namespace nb = nanobind;
@@ -309,12 +312,35 @@ NB_MODULE(_core, m) {
         .def(nb::init<std::size_t, const std::string&, bool, bool>(), "budget"_a, "variant"_a, "absolute"_a,
              "legacy_root"_a);
 
+    nb::class_<Merge, Budget>(m, "Merge").def(nb::init<std::size_t, const std::string&>(), "budget"_a, "search"_a);
+    nb::class_<TwinVectors, Budget>(m, "TwinVectors")
+        .def(nb::init<std::size_t, double, double, double, bool, double, bool>(), "budget"_a, "C"_a, "admit"_a,
+             "drop"_a, "bias"_a, "precision"_a, "by_margin"_a);
     nb::class_<Project, Budget>(m, "Project")
         .def(nb::init<std::optional<std::size_t>, double, bool, const std::optional<std::string>&, Cap, bool>(),
              "budget"_a.none(), "tolerance"_a, "squared"_a, "rule"_a.none(), "U"_a.none(), "strict_sign"_a);
     nb::class_<ProjectSmallest, Budget>(m, "ProjectSmallest").def(nb::init<std::size_t>(), "budget"_a);
     nb::class_<Refit, Budget>(m, "Refit")
         .def(nb::init<std::size_t, const std::string&, double>(), "budget"_a, "variant"_a, "C"_a);
+
+    nb::class_<DoubleUpdate, Budget>(m, "DoubleUpdate").def(nb::init<double, double>(), "C"_a, "rho"_a);
+    nb::class_<DualAscent, Budget>(m, "DualAscent")
+        .def(nb::init<std::size_t, double, double, const std::string&, bool>(), "budget"_a, "C"_a, "rho"_a,
+             "maintenance"_a, "cheap"_a);
+
+    nb::class_<Pursue, Budget>(m, "Pursue").def(nb::init<double, const std::string&>(), "error"_a, "schedule"_a);
+    nb::class_<PursueTogether, Budget>(m, "PursueTogether")
+        .def(nb::init<double, const std::string&, const std::string&>(), "error"_a, "schedule"_a, "put_back"_a);
+    nb::class_<SelectSubset, Budget>(m, "SelectSubset")
+        .def(nb::init<double, const std::string&, std::size_t>(), "error"_a, "schedule"_a, "candidates"_a);
+    nb::class_<InsertRemove, Budget>(m, "InsertRemove")
+        .def(nb::init<double, double>(), "insert_error"_a, "remove_error"_a);
+    nb::class_<Dissimilarity, Budget>(m, "Dissimilarity").def(nb::init<double>(), "threshold"_a);
+    nb::class_<Quantise, Budget>(m, "Quantise").def(nb::init<double>(), "radius"_a);
+    nb::class_<Novelty, Budget>(m, "Novelty")
+        .def(nb::init<double, double, const std::string&>(), "distance"_a, "surprise"_a, "rejected"_a);
+    nb::class_<Coherence, Budget>(m, "Coherence").def(nb::init<double, double>(), "coherence"_a, "ridge"_a);
+    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence").def(nb::init<double>(), "nu"_a);
 
     nb::class_<Map>(m, "Map");
     m.def("Fourier", &directions, "directions"_a, "reach"_a);

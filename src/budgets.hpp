@@ -154,7 +154,7 @@ public:
     RemoveByMargin(std::size_t budget, double beta, bool distil) : budget_(budget), beta_(beta), distil_(distil) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
-    bool needs_scores() const override { return true; }
+    std::vector<std::string> columns() const override { return {"score"}; }
 
 private:
     std::size_t budget_;
@@ -178,7 +178,7 @@ public:
         : budget_(budget), size_(recent.value_or(budget)) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
-    bool needs_scores() const override { return true; }
+    std::vector<std::string> columns() const override { return {"score"}; }
     void widen(std::size_t columns) override;
     void save(Store& store) const override;
     void load(const Store& store, std::size_t columns, bool sparse, bool single) override;

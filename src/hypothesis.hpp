@@ -103,7 +103,10 @@ public:
     virtual void insert(Expansion<float>& f, const Offer<float>& offer) = 0;
     virtual void insert(Expansion<double>& f, const Offer<double>& offer) = 0;
     virtual void start(std::uint64_t /*seed*/) {}
-    virtual bool needs_scores() const { return false; }
+    // Names of the values it keeps beside each term, one for each output and divided by scale.
+    virtual std::vector<std::string> columns() const { return {}; }
+    // Does it also set a number that is added to f?
+    virtual bool intercept() const { return false; }
     // Will the n terms stay as they are for ever?
     virtual bool settled(std::size_t /*n*/) const { return false; }
     virtual void widen(std::size_t /*columns*/) {}
@@ -131,7 +134,11 @@ public:
           born(basis.declare("born", 1).values[0]),
           diagonal(basis.declare("diagonal", 1, false).values[0]),
           base(run.average == Average::none ? nullptr : &basis.declare("base", run.outputs)),
-          score(budget->needs_scores() ? &basis.declare("score", run.outputs) : nullptr),
+          kept(declare(basis, *budget, run.outputs)),
+          score(find("score")),
+          limit(find("limit")),
+          bias(budget->intercept() ? run.outputs : 0),
+          bias_sum(bias.size()),
           kernel_(std::move(kernel)),
           budget_(std::move(budget)),
           dead_coef_(dead.declare("coef", run.outputs)),
@@ -205,6 +212,7 @@ public:
     }
     void scores(const T* k, double* s) const override {
         for (std::size_t o = 0; o < outputs; ++o) s[o] = scale * inner_score(k, o);
+        for (std::size_t o = 0; o < bias.size(); ++o) s[o] += bias[o];
     }
     void average_scores(Row<T> x, const T* k, double t, Workspace<T>& work, double* s) const override {
         if (dead.n()) {
@@ -214,6 +222,7 @@ public:
         for (std::size_t o = 0; o < outputs; ++o) {
             double total = cumulative * inner_score(k, o) + simd<T>().dot(base->values[o].data(), k, n());
             total += simd<T>().dot(dead_coef_.values[o].data(), work.k.data(), dead.n());
+            if (!bias.empty()) total += bias_sum[o];
             s[o] = total / std::max(t, 1.0);
         }
     }
@@ -235,7 +244,10 @@ public:
 
     // -- moving
 
-    void count() override { cumulative += scale; }
+    void count() override {
+        cumulative += scale;
+        for (std::size_t o = 0; o < bias.size(); ++o) bias_sum[o] += bias[o];
+    }
 
     void foresee(double factor) const override {
         if (n() == 0 || !this->far(scale * factor)) return;
@@ -260,7 +272,7 @@ public:
             for (std::size_t i = 0; i < n(); ++i) {
                 if (base) base->values[o][i] += cumulative * coef.values[o][i];
                 coef.values[o][i] *= scale;
-                if (score) score->values[o][i] *= scale;
+                for (Column* column : kept) column->values[o][i] *= scale;
             }
         }
         scale = 1;
@@ -279,7 +291,12 @@ public:
         }
         born.back() = t;
         diagonal.back() = kxx;
-        if (now_ + 1 < block_end_) meet_those_ahead(x, work);
+        if (now_ + 1 >= block_end_) return;
+        if (basis.truly_sparse(x, kernel_->sharpness()) == (block_.indices != nullptr)) {
+            meet_those_ahead(x, work);
+        } else {  // a made row, which would meet them with other numbers than they it: look again
+            block_end_ = now_ + 1;
+        }
     }
 
     // Give term i the coefficient c (still without scale).
@@ -328,6 +345,8 @@ public:
         store.put("scale", scale);
         if (averages()) store.put("cumulative", cumulative);
         if (this->average_ == Average::all) dead.save(store, "dead");
+        if (!bias.empty()) store.put("bias", bias, {1, outputs});
+        if (!bias.empty() && averages()) store.put("bias_sum", bias_sum, {1, outputs});
         budget_->save(store);
     }
 
@@ -338,6 +357,8 @@ public:
         scale = store.get<double>("scale");
         if (averages()) cumulative = store.get<double>("cumulative");
         if (this->average_ == Average::all) dead.load(store, "dead");
+        if (!bias.empty()) load_bias(store, "bias", bias);
+        if (!bias.empty() && averages()) load_bias(store, "bias_sum", bias_sum);
         budget_->load(store, columns(), basis.sparse(), sizeof(T) == sizeof(float));
     }
 
@@ -347,12 +368,33 @@ public:
     std::vector<double>& born;
     std::vector<double>& diagonal;  // k(x_i, x_i)
     Column* base;                   // with averages: sum of the past coefficients less coef * cumulative
-    Column* score;                  // for budgets that ask for it: f(x_i) / scale
+    std::vector<Column*> kept;      // what the budget keeps beside each term; of these, if there are,
+    Column* score;                  // f(x_i) / scale
+    Column* limit;                  // how large |coef_i| may be
+    std::vector<double> bias;       // added to f; empty but for budgets with an intercept
+    std::vector<double> bias_sum;   // over the rounds
     double scale = 1;
     double cumulative = 0;  // sum of scale over the rounds
 
 private:
     static constexpr std::size_t most_ahead = 16;
+
+    static std::vector<Column*> declare(Basis<T>& table, const Budget& budget, std::size_t outputs_each) {
+        std::vector<Column*> columns;
+        for (const std::string& name : budget.columns()) columns.push_back(&table.declare(name, outputs_each));
+        return columns;
+    }
+    Column* find(const std::string& name) const {
+        for (Column* column : kept) {
+            if (column->name == name) return column;
+        }
+        return nullptr;
+    }
+
+    void load_bias(const Store& store, const char* name, std::vector<double>& to) const {
+        to = store.get<double>(name, 2);
+        if (store.shape(name) != std::vector<std::size_t>{1, outputs}) Store::refuse(name, "has the wrong shape");
+    }
 
     void row(const Basis<T>& table, Row<T> x, Workspace<T>& work, T* k) const {
         work.starts[0] = 0;

@@ -80,10 +80,12 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
     vectors.assign(n * n, 0);
     if (n == 0) return;
     to_three_diagonals(A, n, d, e, vectors);
+    double negligible = 0;  // small eigenvalues of a kernel matrix are noise: no need to get them right
+    for (std::size_t i = 0; i < n; ++i) negligible = std::max(negligible, epsilon * (std::abs(d[i]) + std::abs(e[i])));
     for (std::size_t l = 0; l < n; ++l) {
         for (int sweep = 0;; ++sweep) {
             std::size_t m = l;
-            while (m + 1 < n && std::abs(e[m]) > epsilon * (std::abs(d[m]) + std::abs(d[m + 1]))) ++m;
+            while (m + 1 < n && std::abs(e[m]) > negligible) ++m;
             if (m == l) break;
             if (sweep == 60) throw std::runtime_error("the eigenvalues of a kernel matrix do not converge");
             double g = (d[l + 1] - d[l]) / (2 * e[l]);
@@ -159,7 +161,7 @@ double Factor::forward(const double* k, double kxx) {
         rest -= y_[j] * y_[j];
         simd<double>().axpy(y_.data() + j + 1, -y_[j], l + j + 1, n() - j - 1);
     }
-    return rest > dependent * kxx ? rest : 0;
+    return rest > threshold_ * kxx ? rest : 0;
 }
 
 void Factor::backward() {
@@ -235,6 +237,24 @@ void Factor::diagonal(double* out) const {
         for (std::size_t j = 0; j <= i; ++j) squares[j] += w[j] * w[j];
     }
     for (std::size_t i = 0; i < n(); ++i) out[slots_[i]] = squares[i];
+}
+
+std::vector<std::vector<double>> Factor::inverse() const {
+    std::vector<double> P(n() * n());  // below the diagonal, in the order of L
+    for (std::size_t r = 0; r < n(); ++r) {
+        const double* w = rows_.data() + r * capacity_;
+        for (std::size_t i = 0; i <= r; ++i) simd<double>().axpy(P.data() + i * n(), w[i], w, i + 1);
+    }
+    std::vector<std::vector<double>> out(n(), std::vector<double>(n()));
+    for (std::size_t i = 0; i < n(); ++i) {
+        for (std::size_t j = 0; j <= i; ++j) out[slots_[i]][slots_[j]] = out[slots_[j]][slots_[i]] = P[i * n() + j];
+    }
+    return out;
+}
+
+void Factor::inverse(std::size_t slot, double* out) const {
+    const auto p = static_cast<std::size_t>(std::find(slots_.begin(), slots_.end(), slot) - slots_.begin());
+    for (std::size_t i = 0; i < n(); ++i) out[i] = i < p ? 0 : rows_[i * capacity_ + p];
 }
 
 void Factor::refresh(const std::vector<double>& K) {

@@ -16,7 +16,8 @@ inline constexpr double dependent = 1e-10;
 // onkel/linalg.py. All vectors are in the order of slots.
 class Factor {
 public:
-    explicit Factor(bool inverse) : inverse_(inverse) {}
+    // `threshold`: dependent, or 0 where K has a ridge that makes dependent terms independent.
+    explicit Factor(bool inverse, double threshold = dependent) : inverse_(inverse), threshold_(threshold) {}
 
     std::size_t n() const { return slots_.size(); }
 
@@ -33,6 +34,11 @@ public:
 
     // K^-1[i, i] by slot, where the inverse of L is kept.
     void diagonal(double* out) const;
+    // K^-1 by slot, likewise.
+    std::vector<std::vector<double>> inverse() const;
+
+    // The column of L^-1 that belongs to a slot: their inner products are K^-1[i, j].
+    void inverse(std::size_t slot, double* out) const;
 
     // Is it time to compute it afresh? Then from K, by slot.
     bool stale() const { return removals_ > (n() > 100 ? n() : 100); }
@@ -52,6 +58,7 @@ private:
     double* row(std::size_t i) { return rows_.data() + i * capacity_; }        // of its inverse
 
     bool inverse_;
+    double threshold_;
     std::size_t capacity_ = 0;
     std::vector<double> columns_;
     std::vector<double> rows_;

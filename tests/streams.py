@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import onkel
+from onkel.faces import Classifier
 from onkel.hypothesis import Dual, Features
 from onkel.kernels import Gaussian, Polynomial
 from onkel.losses import Huber, Quantile
@@ -65,6 +66,11 @@ def regression(rounds=ROUNDS, seed=0, form="dense"):
     return X, signal(X, seed)
 
 
+def takes_several(name):
+    """May there be more than two classes?"""
+    return issubclass(ESTIMATORS[name], Classifier) and not ESTIMATORS[name].two_classes
+
+
 def task_of(estimator):
     """The last word in the name of an estimator, class or object: "Classifier", "Regressor" or "Detector"."""
     name = (estimator if isinstance(estimator, type) else type(estimator)).__name__
@@ -109,9 +115,16 @@ _FOGD = {"components": 20, "eta": 0.5}
 _NOGD = {"budget": BUDGET, "rank": 6, "eta": 0.3}
 _RRF = {"components": 20, "eta": 0.3, "eta_kernel": 0.02}
 _BOGD = {"budget": BUDGET, "eta": 0.3, "lam": 0.01}
+_BDUOL = {"budget": BUDGET, "C": 0.4}
 
 # Estimator -> settings that together use every option it has.
 SETTINGS = {
+    "BDUOLClassifier": [
+        *({**_BDUOL, "maintenance": m} for m in ("remove", "nearest", "approximate")),
+        *({**_BDUOL, "maintenance": m, "cheap": True} for m in ("nearest", "approximate")),
+        {**_BDUOL, "rho": 0.2, "maintenance": "project", "cheap": True},
+        {**_BDUOL, "budget": 6, "maintenance": "project"},
+    ],
     "BOGDClassifier": [
         _BOGD,
         {**_BOGD, "cap": 1.5},
@@ -142,6 +155,7 @@ SETTINGS = {
         {**_BUDGET, "variant": "distil"},
         {**_BUDGET, "variant": "distil", "beta": 0.3},
     ],
+    "DUOLClassifier": [{"C": 0.4}, {"C": 2.0, "rho": 0.2}],
     "DualSGDClassifier": [
         _DUAL,
         {**_DUAL, "loss": "logistic"},

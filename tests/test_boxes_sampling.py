@@ -31,7 +31,7 @@ from boxes.perceptrons import (
     rbp_regression,
 )
 from boxes.projections import bpa
-from boxes.sampling import hinged, klr_probability, oskl, sparse_klr, spa, spa_regression
+from boxes.sampling import hinged, klr_probability, oskl, spa, spa_regression, sparse_klr
 
 T, N, M = 60, 3, 4
 WIDTHS = (0.3, 0.8, 2.0, 5.0)

@@ -30,6 +30,7 @@ from streams import (
     on_features,
     settings,
     stream_for,
+    takes_several,
 )
 
 import onkel
@@ -39,6 +40,7 @@ from onkel.learner import Diverged
 
 AVERAGES = [False, True, "all"]
 CLASSIFIERS = [name for name, cls in ESTIMATORS.items() if issubclass(cls, Classifier)]
+SEVERAL = [name for name in ESTIMATORS if takes_several(name)]
 BUDGETED = [name for name, cls in ESTIMATORS.items() if "budget" in cls().get_params(deep=False)]
 BOUNDED = [name for name, cls in ESTIMATORS.items() if {"budget", "components"} & cls().get_params(deep=False).keys()]
 ROUNDS = 60
@@ -53,7 +55,7 @@ def make(name, params=None, **more):
 
 def variants(name):
     """Is the classifier given several classes? Others have one kind of stream."""
-    return [False, True] if name in CLASSIFIERS else [False]
+    return [False, True] if name in SEVERAL else [False]
 
 
 def part(y, where):
@@ -865,7 +867,7 @@ def score_parts(model, X):
 
 
 @pytest.mark.parametrize("average", AVERAGES)
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", SEVERAL)
 def test_a_third_class_joins_with_score_zero(engine, name, average):
     X, y = stream_for(ESTIMATORS[name], 80)
 
@@ -913,7 +915,7 @@ def norm_parts(model):
 @every_case
 def test_carried_numbers_survive_new_classes(engine, name, params):
     """Norms and scores that parts carry along are those of the function, whichever way classes joined."""
-    if name not in CLASSIFIERS:
+    if name not in SEVERAL:
         return
     X, y = stream_for(ESTIMATORS[name], 60, several=True)
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [0, 3, 1, 2], [0, (1, 2), 3], [2, (0, 1, 3)], [(0, 1), (2, 3)]):
@@ -944,6 +946,8 @@ def test_one_class_is_a_beginning(engine, name):
             assert (sign * b <= 0).all() or (a > 0).any()
         # the scores speak for the class that was there, or say nothing
         assert np.mean(model.predict(X[y == first]) == first) > 0.5 or not score_parts(model, X)[0].any()
+        if name not in SEVERAL:
+            continue
         # two at once
         state.learn(X[:1], [7], classes=[-1, 1, 7], sample_weight=[0.0])
         column = state.classes_.tolist().index(first)
@@ -951,7 +955,7 @@ def test_one_class_is_a_beginning(engine, name):
         assert state.classes_.tolist() == [-1, 1, 7] and not others.any()
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", SEVERAL)
 def test_classes_may_be_declared_piece_by_piece(engine, name):
     X, y = stream_for(ESTIMATORS[name], 60, several=True)
     model = make(name)
@@ -965,7 +969,7 @@ def test_classes_may_be_declared_piece_by_piece(engine, name):
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_learn_many_is_learn_one(engine, name):
-    X, y = stream_for(ESTIMATORS[name], 60, several=True)
+    X, y = stream_for(ESTIMATORS[name], 60, several=name in SEVERAL)
     frame = pd.DataFrame(X, columns=list("abcd"))
     many, one = make(name), make(name)
     many.learn_many(frame[:25], pd.Series(y[:25]))

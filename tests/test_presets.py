@@ -9,9 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from boxes import averaged, averaged_scores, gradients, passive_aggressive, perceptrons, projections, scores
+from boxes import (
+    averaged,
+    averaged_scores,
+    double_update,
+    gradients,
+    passive_aggressive,
+    perceptrons,
+    projections,
+    scores,
+)
 from boxes.common import margin, mistaken
-from streams import ESTIMATORS, KERNELS, SETTINGS, build, learn, on_features, scores_of, stream_for
+from streams import ESTIMATORS, KERNELS, SETTINGS, build, learn, on_features, scores_of, stream_for, takes_several
 
 from onkel.losses import Huber, Quantile
 from onkel.random import Random
@@ -19,6 +28,7 @@ from onkel.random import Random
 SEED = 7
 
 BOXES = {
+    "BDUOLClassifier": lambda K, y, **options: double_update.bduol(K, y, **options)[0],
     "BOGDClassifier": gradients.bogd,
     "BOGDPlusPlusClassifier": gradients.bogd_plus_plus,
     "BOGDPlusPlusRegressor": gradients.bogd_plus_plus_regression,
@@ -26,6 +36,7 @@ BOXES = {
     "BPAClassifier": projections.bpa,
     "BSGDClassifier": gradients.bsgd_remove,
     "BudgetPerceptronClassifier": perceptrons.budget_perceptron,
+    "DUOLClassifier": lambda K, y, **options: double_update.duol(K, y, **options)[0],
     "ForgetronClassifier": perceptrons.forgetron,
     "ForgetronRegressor": perceptrons.forgetron_regression,
     "ILKClassifier": gradients.ilk,
@@ -55,7 +66,7 @@ TASKS = [
     pytest.param(name, number, several, id=f"{name}-{number}-{'several' if several else 'one'}")
     for name in BOXES
     for number in range(len(SETTINGS[name]))
-    for several in ([False, True] if name.endswith("Classifier") else [False])
+    for several in ([False, True] if takes_several(name) else [False])
 ]
 
 
@@ -88,7 +99,7 @@ class Slots:
 def box_of(name, params, K, y, outputs):
     """The history of the box with an estimator's parameters."""
     box, options = BOXES[name], dict(params)
-    if options.pop("maintenance", "remove") == "project":
+    if name.startswith("BSGD") and options.pop("maintenance", "remove") == "project":
         box = projections.bsgd_project
     elif name.startswith(("RBP", "BOGD", "BSGD")):
         options["choose"] = Slots(SEED, spare_new=name.startswith("BSGD"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import ClassVar
 
 from onkel.budgets import (
@@ -19,6 +20,7 @@ from onkel.faces import Classifier, Detector, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
 from onkel.losses import Hinge, Logistic, Loss, Squared, as_loss
+from onkel.merging import Merge
 from onkel.part import is_number
 from onkel.projections import ProjectSmallest
 from onkel.updates import AdaptiveThreshold, Gradient, Implicit, Pegasos, Update
@@ -528,30 +530,36 @@ class BSGDClassifier(Classifier):
 
     f <- (1 - 1/t) f;  if y f(x) < 1:  f <- f + y / (lam t) k(x, .);  over budget, the smallest term leaves
 
-    Composition: Learner(Expansion(kernel, RemoveSmallest(budget) or ProjectSmallest(budget)), Hinge(), Pegasos(lam))
+    Composition: Learner(Expansion(kernel, RemoveSmallest(budget), ProjectSmallest(budget) or Merge(budget, search)),
+    Hinge(), Pegasos(lam))
 
     Parameters
     ----------
     budget : B, largest number of terms
     lam : regularisation, > 0
-    maintenance : "remove", or "project": what the others can express of the smallest term stays
+    maintenance : "remove"; "project": what the others can express of the smallest term stays; "merge": it becomes one
+        with another term (Gaussian kernels only)
     removal : which term "remove" takes: "smallest" (of |a|^2 k(x, x), oldest among equals), "random" or "oldest"
+    search : how "merge" finds the other term: "exact", or by a "table" (one output), which is much faster
     kernel, average, random_state : see Estimator
 
     References
     ----------
     wang2012breaking: Wang, Crammer, Vucetic, JMLR 13, 2012
+    glasmachers2018speeding: Glasmachers, Qaadan, ICPRAM, 2018 (the table)
     """
 
     budget: int = 100
     lam: float = 0.01
     maintenance: str = "remove"
     removal: str = "smallest"
+    search: str = "exact"
     paper: ClassVar[str] = WANG
-    aliases: ClassVar[tuple[str, ...]] = ("BSGD", "BSGD-R", "BSGD-P")
+    aliases: ClassVar[tuple[str, ...]] = ("BSGD", "BSGD-R", "BSGD-P", "BSGD-M")
     cost: ClassVar[str] = "B d"
 
     def parts(self, kernel: Kernel) -> Parts:
         removal = self._choice("removal", smallest=RemoveSmallest, random=RemoveRandom, oldest=RemoveOldest)
-        kind = self._choice("maintenance", remove=removal, project=ProjectSmallest)
+        merge = partial(Merge, search=self._choice("search", exact="exact", table="table"))
+        kind = self._choice("maintenance", remove=removal, project=ProjectSmallest, merge=merge)
         return Expansion(kernel, kind(self.budget)), Hinge(), Pegasos(self.lam)

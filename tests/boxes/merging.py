@@ -175,7 +175,7 @@ def weighted_svm(K, counts, C, bias):
     x = box_qp(Q, np.ones(2 * n), np.zeros(2 * n), upper, labels if bias else None)
     b = 0.0
     if bias and (counts.sum(axis=0) > 0).all():
-        low, high = offsets(K, x.reshape(2, n).T, counts, C)
+        low, high = offsets(K, x.reshape(2, n).T, counts, C, 1e-12 * C)  # inside by more than rounding
         b = (low + high) / 2
     return x.reshape(2, n).T, b
 

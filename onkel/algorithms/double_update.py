@@ -1,0 +1,92 @@
+"""Double updates: learners that climb the dual of the hinge, two coefficients at a time."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from onkel.double_update import DoubleUpdate, DualAscent
+from onkel.estimator import Parts
+from onkel.faces import Classifier
+from onkel.hypothesis import Expansion
+from onkel.kernels import Kernel
+from onkel.losses import Hinge
+from onkel.updates import PassiveAggressive
+
+__all__ = [
+    "BDUOLClassifier",
+    "DUOLClassifier",
+]
+
+
+class DUOLClassifier(Classifier):
+    """DUOL: a new term also moves the old one that contradicts it most. Two classes only.
+
+    f = sum_i g_i y_i k(x_i, .), 0 <= g_i <= C. On a loss l = 1 - y f(x) > 0, with b the term of least
+    w = y_b y k(x_b, x) among those whose own margin y_b f(x_b) is below 1, and l_b = 1 - y_b f(x_b): if w <= -rho,
+    g and the change q of g_b maximise g l + q l_b - (k(x, x) g^2 + k(x_b, x_b) q^2 + 2 w g q) / 2 within their bounds;
+    else g = min(C, l / k(x, x)). Then f <- f + g y k(x, .) + q y_b k(x_b, .)
+
+    Composition: Learner(Expansion(kernel, DoubleUpdate(C, rho)), Hinge(), PassiveAggressive("I", C))
+
+    Parameters
+    ----------
+    C : largest weight of a term, > 0; times its sample weight
+    rho : conflict from which on two terms move, >= 0; from 1 on (kernels with k <= 1) this is PA-I
+    kernel, average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    zhao2011double: Zhao, Hoi, Jin: Double updating online learning. JMLR 12, 2011
+    """
+
+    C: float = 1.0
+    rho: float = 0.0
+    two_classes: ClassVar[bool] = True
+    paper: ClassVar[str] = "Zhao, Hoi, Jin: Double updating online learning. JMLR 12, 2011"
+    aliases: ClassVar[tuple[str, ...]] = ("DUOL", "Double Updating Online Learning")
+    cost: ClassVar[str] = "n d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return Expansion(kernel, DoubleUpdate(self.C, self.rho)), Hinge(), PassiveAggressive("I", self.C)
+
+
+class BDUOLClassifier(Classifier):
+    """BDUOL: DUOL on a budget; when full, the term leaves that the dual misses least. Two classes only.
+
+    On a loss, when full: f <- f - Df, where term j leaves and others take over what they can within 0 <= g_i <= C:
+    none ("remove"), the nearest one its projection ("nearest"), all the projection on their span cut off at the bounds
+    ("approximate"), or the best within the bounds ("project"). With Dg_i the weights lost, j is the term of largest
+    -sum_i Dg_i (1 - y_i f(x_i)) - |Df|^2 / 2. Then, if there is a loss still, the step of DUOL
+
+    Composition: Learner(Expansion(kernel, DualAscent(budget, C, rho, maintenance, cheap)), Hinge(),
+    PassiveAggressive("I", C))
+
+    Parameters
+    ----------
+    budget : B, largest number of terms
+    C, rho : as for DUOLClassifier
+    maintenance : "remove", "project" (slow: a quadratic program for every term), "approximate" or "nearest"
+    cheap : choose the term that leaves as "remove" does
+    kernel, average, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    zhao2012bduol: Zhao, Hoi: BDUOL: Double updating online learning on a fixed budget. ECML PKDD, 2012
+    """
+
+    budget: int = 100
+    C: float = 1.0
+    rho: float = 0.0
+    maintenance: str = "nearest"
+    cheap: bool = False
+    two_classes: ClassVar[bool] = True
+    paper: ClassVar[str] = "Zhao, Hoi: BDUOL: Double updating online learning on a fixed budget. ECML PKDD, 2012"
+    aliases: ClassVar[tuple[str, ...]] = (
+        *("BDUOL", "Budget Double Updating Online Learning"),
+        *("BDUOL_remo", "BDUOL_proj", "BDUOL_appr", "BDUOL_near"),
+    )
+    cost: ClassVar[str] = "B d (approximate: + B^3, cheap: + B^2)"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        budget = DualAscent(self.budget, self.C, self.rho, self.maintenance, self.cheap)
+        return Expansion(kernel, budget), Hinge(), PassiveAggressive("I", self.C)

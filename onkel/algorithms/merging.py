@@ -1,0 +1,74 @@
+"""Learners with twin vectors: stored points that stand for several examples."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sklearn.utils.validation import check_is_fitted
+
+from onkel.estimator import Parts
+from onkel.faces import Classifier
+from onkel.hypothesis import Expansion
+from onkel.kernels import Kernel
+from onkel.losses import Hinge
+from onkel.merging import TwinVectors
+from onkel.updates import Perceptron
+
+__all__ = ["TVMClassifier"]
+
+TWINS = "Wang, Vucetic: Twin vector machines for online learning on a budget. SIAM International Conference on Data Mining, 2009"
+
+
+class TVMClassifier(Classifier):
+    """Twin vector machine: an SVM on a budget of points, each of which stands for the examples merged into it.
+
+    If |f(x)| <= admit, x becomes a point; over budget a point with |f| > drop leaves, or the nearest two become one;
+    f <- argmin |f|^2 / 2 + C sum_i (s+_i max(0, 1 - f(x_i)) + s-_i max(0, 1 + f(x_i))), s the counts of examples by label
+
+    Composition: Learner(Expansion(kernel, TwinVectors(budget, C, admit, drop, bias, precision, by_margin)), Hinge(),
+    Perceptron())
+
+    Two classes only. A sample weight is the count of its example.
+
+    Parameters
+    ----------
+    budget : B, largest number of points
+    C : weight of an example's loss, > 0
+    admit : m1; larger than 1, or f may lock (see TwinVectors)
+    drop : m2, >= admit
+    bias : add a constant to f; it is not regularised
+    precision : by how much the optimality conditions may be missed, > 0
+    by_margin : ignore an example if y f(x) > admit instead of |f(x)| > admit, an extension that cannot lock
+    kernel, average, random_state : see Estimator
+
+    References
+    ----------
+    wang2009twin: Wang, Vucetic, SDM, 2009
+    """
+
+    budget: int = 100
+    C: float = 1.0
+    admit: float = 1.5
+    drop: float = 2.0
+    bias: bool = True
+    precision: float = 1e-3
+    by_margin: bool = False
+    paper: ClassVar[str] = TWINS
+    aliases: ClassVar[tuple[str, ...]] = ("TVM", "twin vector machine")
+    cost: ClassVar[str] = "B d (+ B^2)"
+    two_classes: ClassVar[bool] = True
+
+    def parts(self, kernel: Kernel) -> Parts:
+        budget = TwinVectors(
+            self.budget, self.C, self.admit, self.drop, self.bias, self.precision, self.by_margin
+        )
+        return Expansion(kernel, budget), Hinge(), Perceptron()
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant (1,) in the function that `predict` uses."""
+        check_is_fitted(self)
+        state = self._learner.state()
+        if "bias" not in state:
+            return 0.0 * state["scale"][None]
+        return state["bias_sum"][0] / max(int(state["t"]), 1) if self._learner.average else state["bias"][0]

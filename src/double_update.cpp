@@ -1,0 +1,363 @@
+#include "double_update.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace onkel {
+
+namespace {
+
+constexpr double ridge = 1e-10;  // as RIDGE in onkel/double_update.py
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double sign(double v) { return (v > 0) - (v < 0); }
+
+struct Weights {
+    double g;
+    double q;
+};
+
+// The best weight g <= limit of the new term and growth q <= room of term b, for w <= 0 and positive losses.
+Weights double_step(double k, double k_b, double w, double loss, double loss_b, double limit, double room) {
+    const double determinant = k * k_b - w * w;
+    if (determinant > 1e-12 * k * k_b) {
+        const Weights inside{(k_b * loss - w * loss_b) / determinant, (k * loss_b - w * loss) / determinant};
+        if (inside.g <= limit && inside.q <= room) return inside;
+    }
+    const auto gain = [&](const Weights& e) {
+        return e.g * loss + e.q * loss_b - (k * e.g * e.g + k_b * e.q * e.q) / 2 - w * e.g * e.q;
+    };
+    const Weights first{limit, std::min((loss_b - w * limit) / k_b, room)};
+    const Weights second{std::min((loss - w * room) / k, limit), room};
+    return gain(second) > gain(first) ? second : first;
+}
+
+// The term of least y_i y k_i among those of a margin below 1, or n.
+template <class T>
+std::size_t in_conflict(const Expansion<T>& f, const T* k, double y) {
+    const double below = 1 - (sizeof(T) == sizeof(float) ? 1e-5 : 1e-9);
+    bool any = false;
+    std::vector<double> w(f.n());
+    for (std::size_t i = 0; i < f.n(); ++i) {
+        const double own = sign(f.coef.values[0][i]);
+        const bool open = own * f.scale * f.score->values[0][i] < below;
+        any |= open;
+        w[i] = open ? own * y * static_cast<double>(k[i]) : infinity;
+    }
+    return any ? oldest_of_least(w, f.born) : f.n();
+}
+
+// The coefficient of term i (still without scale) becomes c; rounding stays in the box.
+template <class T>
+void change_in_box(Expansion<T>& f, std::size_t i, double c) {
+    const double y = sign(f.coef.values[0][i]);
+    f.change(i, 0, y * std::clamp(y * c, 0.0, f.limit->values[0][i]));
+}
+
+}  // namespace
+
+template <class T>
+bool Boxed::climb(Expansion<T>& f, const Offer<T>& offer) const {
+    std::vector<double>& score = f.score->values[0];
+    const double y = offer.round.y, kxx = offer.round.kxx, limit = C_ * offer.round.weight;
+    double s = f.scale * f.inner_score(offer.k, 0);
+    const double loss = 1 - y * s;
+    if (loss <= 0) return false;
+    Weights step{std::min(limit, loss / kxx), 0};
+    const std::size_t b = in_conflict(f, offer.k, y);
+    const double y_b = b < f.n() ? sign(f.coef.values[0][b]) : 0;
+    const double w = b < f.n() ? y_b * y * static_cast<double>(offer.k[b]) : infinity;
+    if (w <= -rho_) {
+        const double a = f.coef.values[0][b];
+        const double room = std::max(f.scale * (f.limit->values[0][b] - std::abs(a)), 0.0);
+        step = double_step(kxx, f.diagonal[b], w, loss, 1 - y_b * f.scale * score[b], limit, room);
+        const double inner = step.q * y_b / f.scale;
+        const T* k = f.row_of(f.basis.row(b, offer.work), offer.work);
+        simd<T>().axpy(score.data(), inner, k, f.n());
+        change_in_box(f, b, a + inner);
+        s += step.q * y_b * static_cast<double>(offer.k[b]);
+    }
+    const double coef = step.g * y;
+    simd<T>().axpy(score.data(), coef / f.scale, offer.k, f.n());
+    f.append(offer.x, offer.round.t, kxx, &coef, offer.work);
+    score.back() = (s + coef * kxx) / f.scale;
+    f.limit->values[0].back() = limit / f.scale;
+    return true;
+}
+
+template <class T>
+void DoubleUpdate::enter(Expansion<T>& f, const Offer<T>& offer) {
+    if (offer.coef) climb(f, offer);
+}
+
+// ---- Box ----
+
+template <class T>
+Box::Box(const Expansion<T>& f) : a(f.n()), slack(f.n()), least(f.n()), most(f.n()) {
+    for (std::size_t i = 0; i < f.n(); ++i) {
+        a[i] = f.scale * f.coef.values[0][i];
+        const double y = sign(a[i]), end = y * f.scale * f.limit->values[0][i];
+        slack[i] = y - f.scale * f.score->values[0][i];
+        least[i] = std::min(0.0, end);
+        most[i] = std::max(0.0, end);
+    }
+}
+
+void Box::clip(std::vector<double>& v, std::size_t j) const {
+    for (std::size_t i = 0; i < a.size(); ++i) v[i] = std::clamp(v[i], a[i] - most[i], a[i] - least[i]);
+    v[j] = a[j];
+}
+
+// ---- Gram ----
+
+std::vector<double> Gram::times(const std::vector<double>& v) const {
+    std::vector<double> out(K_.size());
+    for (std::size_t i = 0; i < K_.size(); ++i) out[i] = simd<double>().dot(K_[i].data(), v.data(), v.size());
+    return out;
+}
+
+template <class T>
+void Gram::append(const Expansion<T>& f, const Offer<T>& offer) {
+    const double* k = terms_.row(f, offer);
+    for (std::size_t i = 0; i < K_.size(); ++i) K_[i].push_back(k[i]);
+    K_.emplace_back(k, k + K_.size());
+    K_.back().push_back(offer.round.kxx);
+    factor.append(k, offer.round.kxx * (1 + ridge));
+    terms_.append(f, offer.x);
+}
+
+void Gram::remove(std::size_t i) {
+    K_[i] = K_.back();
+    K_.pop_back();
+    for (std::vector<double>& row : K_) {
+        row[i] = row.back();
+        row.pop_back();
+    }
+    terms_.remove(i);
+    factor.remove(i);
+    if (!factor.stale()) return;
+    std::vector<double> K;
+    for (std::size_t j = 0; j < K_.size(); ++j) {
+        K.insert(K.end(), K_[j].begin(), K_[j].end());
+        K[j * K_.size() + j] *= 1 + ridge;
+    }
+    factor.refresh(K);
+}
+
+void Gram::save(Store& store) const {
+    std::vector<double> K;
+    for (const std::vector<double>& row : K_) K.insert(K.end(), row.begin(), row.end());
+    store.put("budget.K", std::move(K), {K_.size(), K_.size()});
+    factor.save(store, "budget.factor");
+}
+
+void Gram::load(const Store& store) {
+    const auto K = store.get<double>("budget.K", 2);
+    factor.load(store, "budget.factor");
+    const std::size_t n = factor.n();
+    if (store.shape("budget.K") != std::vector<std::size_t>{n, n}) Store::refuse("budget.K", "has the wrong shape");
+    K_.clear();
+    for (std::size_t i = 0; i < n; ++i) K_.emplace_back(K.data() + i * n, K.data() + (i + 1) * n);
+    terms_.load(store, n);
+}
+
+// ---- DualAscent ----
+
+template <class T>
+void DualAscent::enter(Expansion<T>& f, const Offer<T>& offer) {
+    if (!offer.coef) return;
+    if (f.n() == budget_) make_room(f, offer.work);
+    if (!climb(f, offer)) return;
+    if (near_) {
+        const double* k = neighbours_.row(f, offer);
+        k_.assign(k, k + f.n() - 1);
+        k_.push_back(offer.round.kxx);
+        neighbours_.meet(f, offer.x, k_);
+    }
+    if (solves()) gram_.append(f, offer);
+}
+
+template <class T>
+void DualAscent::make_room(Expansion<T>& f, Workspace<T>& work) {
+    const Box box(f);
+    const std::size_t j = victim(f, box);
+    std::vector<double>& score = f.score->values[0];
+    std::vector<double> v(f.n());
+    if (solves()) {
+        v = share(box, j);
+        simd<double>().axpy(score.data(), -1 / f.scale, gram_.times(v).data(), f.n());
+    } else {
+        v[j] = box.a[j];
+        const double part = to_nearest(f, box, j);
+        if (part != 0) v[static_cast<std::size_t>(neighbours_.nearest(j))] = -part;
+        for (std::size_t i = 0; i < f.n(); ++i) {
+            if (v[i] == 0) continue;
+            simd<T>().axpy(score.data(), -v[i] / f.scale, f.row_of(f.basis.row(i, work), work), f.n());
+        }
+    }
+    for (std::size_t i = 0; i < f.n(); ++i) {
+        if (v[i] != 0) change_in_box(f, i, (box.a[i] - v[i]) / f.scale);
+    }
+    for (std::size_t i = f.n(); i-- > 0;) {
+        if (std::abs(f.coef.values[0][i]) > 1e-12 * f.limit->values[0][i]) continue;
+        f.remove(i, work);
+        if (near_) neighbours_.miss(f, i);
+        if (solves()) gram_.remove(i);
+    }
+}
+
+// The term of the largest dual ascent.
+template <class T>
+std::size_t DualAscent::victim(const Expansion<T>& f, const Box& box) {
+    const bool rough = solves() && !cheap_;
+    const std::vector<std::vector<double>> P = rough ? gram_.factor.inverse() : std::vector<std::vector<double>>{};
+    std::vector<double> descent(f.n());
+    double size = 0;
+    for (std::size_t j = 0; j < f.n(); ++j) {
+        const double a = box.a[j], length2 = a * a * f.diagonal[j];
+        size = std::max(size, std::abs(a * box.slack[j]) + length2);
+        descent[j] = a * box.slack[j] + length2 / 2;
+        if (near_ && !cheap_) {
+            const double part = to_nearest(f, box, j);
+            if (part == 0) continue;
+            const auto i = static_cast<std::size_t>(neighbours_.nearest(j));
+            descent[j] -= part * (box.slack[i] + a * neighbours_.affinity(j) - part * f.diagonal[i] / 2);
+        } else if (rough) {
+            const std::vector<double> v = share(box, j, &P[j]), change = gram_.times(v);
+            descent[j] = 0;
+            for (std::size_t i = 0; i < f.n(); ++i) descent[j] += v[i] * (box.slack[i] + change[i] / 2);
+        }
+    }
+    return oldest_of_least(descent, f.born, size);
+}
+
+template <class T>
+double DualAscent::to_nearest(const Expansion<T>& f, const Box& box, std::size_t j) const {
+    if (!near_ || neighbours_.nearest(j) == Neighbours::none) return 0;
+    const auto i = static_cast<std::size_t>(neighbours_.nearest(j));
+    return std::clamp(box.a[j] * neighbours_.affinity(j) / f.diagonal[i], box.least[i] - box.a[i],
+                      box.most[i] - box.a[i]);
+}
+
+std::vector<double> DualAscent::share(const Box& box, std::size_t j, const std::vector<double>* row) {
+    std::vector<double> v = row ? *row : without_others(j);
+    const double factor = box.a[j] / v[j];
+    for (double& entry : v) entry *= factor;
+    box.clip(v, j);
+    if (!project_) return v;
+    std::vector<double> least(v.size()), most(v.size());
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        least[i] = i == j ? v[j] : box.a[i] - box.most[i];
+        most[i] = i == j ? v[j] : box.a[i] - box.least[i];
+    }
+    make_smallest(v, least, most);
+    return v;
+}
+
+// Coefficients of k(x_j, .) less its projection on the other terms: v_j = 1, and K v is 0 elsewhere. Two corrections
+// take the bias of the ridge away.
+std::vector<double> DualAscent::without_others(std::size_t j) {
+    const std::size_t n = gram_.n();
+    std::vector<double> v(n), p(n), q(n);
+    v[j] = 1;
+    gram_.factor.project(v.data(), 0, p.data());
+    for (std::size_t i = 0; i < n; ++i) v[i] = p[i] / p[j];
+    for (int correction = 0; correction < 2; ++correction) {
+        std::vector<double> wrong = gram_.times(v);
+        wrong[j] = 0;
+        gram_.factor.project(wrong.data(), 0, q.data());
+        for (std::size_t i = 0; i < n; ++i) v[i] -= q[i] - p[i] * (q[j] / p[j]);
+    }
+    return v;
+}
+
+// The v of least v'Kv (with the ridge) between its bounds, from one that is there: an active set method.
+void DualAscent::make_smallest(std::vector<double>& v, const std::vector<double>& least,
+                               const std::vector<double>& most) const {
+    const std::size_t n = v.size();
+    Factor factor(false, 0);
+    std::vector<std::size_t> free;  // by slot of the factor
+    std::vector<double> slope, wanted, step;
+    double enough = 0, diagonal = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        enough = std::max({enough, std::abs(least[i]), std::abs(most[i])});
+        diagonal = std::max(diagonal, gram_[i][i]);
+    }
+    enough *= 1e-12 * diagonal;
+    const auto release = [&](std::size_t i) {
+        wanted.clear();
+        for (const std::size_t j : free) wanted.push_back(gram_[i][j]);
+        factor.append(wanted.data(), gram_[i][i] * (1 + ridge));
+        free.push_back(i);
+    };
+    const auto slopes = [&] {
+        slope = gram_.times(v);
+        for (std::size_t i = 0; i < n; ++i) slope[i] += ridge * gram_[i][i] * v[i];
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+        if (least[i] < v[i] && v[i] < most[i]) release(i);
+    }
+    slopes();
+    for (std::size_t rounds = 100 + 10 * n; rounds-- > 0;) {  // it ends sooner, but for kernels that are none
+        wanted.clear();
+        for (const std::size_t i : free) wanted.push_back(-slope[i]);
+        step.resize(free.size());
+        factor.project(wanted.data(), 0, step.data());
+        double length = 1;
+        std::size_t first = free.size();
+        for (std::size_t slot = 0; slot < free.size(); ++slot) {
+            if (step[slot] == 0) continue;
+            const std::size_t i = free[slot];
+            const double reach = (step[slot] > 0 ? most[i] - v[i] : v[i] - least[i]) / std::abs(step[slot]);
+            if (reach >= length) continue;
+            length = reach;
+            first = slot;
+        }
+        for (std::size_t slot = 0; slot < free.size(); ++slot) {
+            const std::size_t i = free[slot];
+            v[i] = std::clamp(v[i] + length * step[slot], least[i], most[i]);
+        }
+        if (first < free.size()) {
+            const std::size_t i = free[first];
+            v[i] = step[first] > 0 ? most[i] : least[i];
+            factor.remove(first);
+            free[first] = free.back();
+            free.pop_back();
+            slopes();
+            continue;
+        }
+        slopes();
+        double most_wished = enough;
+        for (std::size_t i = 0; i < n; ++i) {
+            const double wish = std::max(v[i] < most[i] ? -slope[i] : 0, v[i] > least[i] ? slope[i] : 0);
+            if (wish <= most_wished || std::find(free.begin(), free.end(), i) != free.end()) continue;
+            most_wished = wish;
+            first = i;
+        }
+        if (most_wished <= enough) return;
+        release(first);
+    }
+}
+
+void DualAscent::widen(std::size_t columns) {
+    neighbours_.widen(columns);
+    gram_.widen(columns);
+}
+
+void DualAscent::save(Store& store) const {
+    if (near_) neighbours_.save(store);
+    if (solves()) gram_.save(store);
+}
+
+void DualAscent::load(const Store& store, std::size_t, bool, bool) {
+    if (near_) neighbours_.load(store);
+    if (solves()) gram_.load(store);
+}
+
+template void DoubleUpdate::enter(Expansion<float>&, const Offer<float>&);
+template void DoubleUpdate::enter(Expansion<double>&, const Offer<double>&);
+template void DualAscent::enter(Expansion<float>&, const Offer<float>&);
+template void DualAscent::enter(Expansion<double>&, const Offer<double>&);
+
+}  // namespace onkel
