@@ -14,7 +14,7 @@ from onkel.budgets import oldest_of_least, term_diagonals
 from onkel.double_update import Box, DoubleUpdate, DualAscent, double_step
 from onkel.hypothesis import Expansion
 from onkel.kernels import Gaussian, Linear
-from onkel.learner import Learner
+from onkel.learner import Diverged, Learner
 from onkel.losses import Hinge, SquaredHinge
 from onkel.updates import PassiveAggressive
 
@@ -327,6 +327,21 @@ def test_parts_refuse_what_they_are_not_defined_for(budget):
     for loss in (SquaredHinge(), Hinge(2.0)):
         with pytest.raises(ValueError, match="defined for Hinge"):
             Learner(Expansion(Gaussian(1.0), budget), loss, onkel.updates.Gradient())
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("name", ["DUOLClassifier", "BDUOLClassifier"])
+def test_limits_beyond_all_numbers_are_refused_before_anything_changes(name):
+    X, y, kernel = hard_stream("duplicates")
+    model = ESTIMATORS[name](kernel=kernel)
+    learn(model, X, y)
+    before = model.decision_function(X)
+    for weight in (1e200, 1e308):
+        with pytest.raises(Diverged, match="C times the sample weight is"):
+            learn(model, X, y, sample_weight=np.full(len(X), weight))
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    learn(model, X, y, sample_weight=np.full(len(X), 1e100))
+    assert np.isfinite(model.dual_coef_).all()
 
 
 @pytest.mark.parametrize(
