@@ -201,9 +201,7 @@ def nearest_pair(f: Expansion) -> tuple[int, int]:
     return int(order[older[best]]), int(order[younger[best]])
 
 
-def weighted_svm(
-    K: Array, low: Array, high: Array, v: Array, bias: bool, precision: float
-) -> tuple[Array, float]:
+def weighted_svm(K: Array, low: Array, high: Array, v: Array, bias: bool, precision: float) -> tuple[Array, float]:
     """The v in [low, high] of the least v'Kv / 2 + sum_i |v_i - low_i - high_i|, with a bias among those of sum 0; and b.
 
     This is the dual of the SVM: v_i = alpha+_i - alpha-_i with 0 <= alpha+_i <= high_i and 0 <= alpha-_i <= -low_i, of

@@ -115,6 +115,7 @@ _FOGD = {"components": 20, "eta": 0.5}
 _NOGD = {"budget": BUDGET, "rank": 6, "eta": 0.3}
 _RRF = {"components": 20, "eta": 0.3, "eta_kernel": 0.02}
 _BOGD = {"budget": BUDGET, "eta": 0.3, "lam": 0.01}
+_TVM = {"budget": BUDGET, "C": 10.0, "admit": 1.05, "drop": 1.1, "precision": 1e-11}
 _BDUOL = {"budget": BUDGET, "C": 0.4}
 
 # Estimator -> settings that together use every option it has.
@@ -148,6 +149,8 @@ SETTINGS = {
     "BSGDClassifier": [
         *({**_BUDGET, "lam": 0.05, "removal": r} for r in ("smallest", "random", "oldest")),
         {**_BUDGET, "lam": 0.05, "maintenance": "project"},
+        {**_BUDGET, "lam": 0.05, "maintenance": "merge"},
+        {**_BUDGET, "lam": 0.1, "maintenance": "merge", "search": "table"},
     ],
     "BudgetPerceptronClassifier": [
         _BUDGET,
@@ -263,6 +266,7 @@ SETTINGS = {
     ],
     "StoptronClassifier": [_BUDGET, {**_BUDGET, "strict_sign_update": True}],
     "StoptronRegressor": [{**_BUDGET, **_STEP}],
+    "TVMClassifier": [{**_BUDGET, "C": 2.0}, _TVM, {**_TVM, "bias": False}, {**_TVM, "C": 30.0, "by_margin": True}],
     "TighterPerceptronClassifier": [
         _BUDGET,
         {**_BUDGET, "beta": 0.3},
@@ -289,6 +293,12 @@ def on_features(name, params=None):
     """Are random features part of the model? They belong to names, and to one of the kernels that have a spectrum."""
     recipe = ESTIMATORS[name](**(settings(name)[0] if params is None else params))
     return isinstance(recipe.parts(Gaussian(1.0))[0], (Features, Dual))
+
+
+def kernel_for(name, params):
+    """A kernel whose k(x, x) varies, where the model may have one."""
+    gaussian = on_features(name, params) or params.get("maintenance") == "merge"
+    return KERNELS["gaussian" if gaussian else "uneven"]
 
 
 def names_for(name, columns=COLUMNS):

@@ -59,9 +59,7 @@ class TVMClassifier(Classifier):
     two_classes: ClassVar[bool] = True
 
     def parts(self, kernel: Kernel) -> Parts:
-        budget = TwinVectors(
-            self.budget, self.C, self.admit, self.drop, self.bias, self.precision, self.by_margin
-        )
+        budget = TwinVectors(self.budget, self.C, self.admit, self.drop, self.bias, self.precision, self.by_margin)
         return Expansion(kernel, budget), Hinge(), Perceptron()
 
     @property
