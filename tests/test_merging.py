@@ -160,7 +160,7 @@ def test_twins_agree(budget, form):
 
 @pytest.mark.usefixtures("engine")
 def test_merging_by_regression_losses_keeps_the_budget():
-    X, y = stream(rounds=200)
+    X = stream(rounds=200)[0]
     for loss in (Squared(), EpsilonInsensitive(0.1)):
         learner = Learner(Expansion(KERNEL, Merge(10)), loss, Gradient(0.2), columns=X.shape[1])
         scores, _ = onkel.native.engine(learner).learn(X, X[:, 0])
