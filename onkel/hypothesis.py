@@ -293,7 +293,7 @@ class Expansion(Hypothesis):
             arrays["cumulative"] = np.array(self.cumulative)
         if self.run.average == "all":
             arrays |= self.dead.state("dead")
-        return arrays | {name: getattr(self, name)[None] for name in self._intercept}
+        return arrays | {name: getattr(self, name)[None].copy() for name in self._intercept}
 
     @property
     def _intercept(self) -> tuple[str, ...]:

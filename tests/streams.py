@@ -115,6 +115,7 @@ _FOGD = {"components": 20, "eta": 0.5}
 _NOGD = {"budget": BUDGET, "rank": 6, "eta": 0.3}
 _RRF = {"components": 20, "eta": 0.3, "eta_kernel": 0.02}
 _BOGD = {"budget": BUDGET, "eta": 0.3, "lam": 0.01}
+_TVM = {"budget": BUDGET, "C": 10.0, "admit": 1.05, "drop": 1.1, "precision": 1e-11}
 _BDUOL = {"budget": BUDGET, "C": 0.4}
 _FSGD = {"eta": 0.3, "lam": 0.1}
 _POLK = [
@@ -157,6 +158,8 @@ SETTINGS = {
     "BSGDClassifier": [
         *({**_BUDGET, "lam": 0.05, "removal": r} for r in ("smallest", "random", "oldest")),
         {**_BUDGET, "lam": 0.05, "maintenance": "project"},
+        {**_BUDGET, "lam": 0.05, "maintenance": "merge"},
+        {**_BUDGET, "lam": 0.1, "maintenance": "merge", "search": "table"},
     ],
     "BudgetPerceptronClassifier": [
         _BUDGET,
@@ -302,6 +305,7 @@ SETTINGS = {
         {**_FSGD, "error": 0.2},
         {**_FSGD, "error": 0.2, "candidates": 9, "loss": "absolute"},
     ],
+    "TVMClassifier": [{**_BUDGET, "C": 2.0}, _TVM, {**_TVM, "bias": False}, {**_TVM, "C": 30.0, "by_margin": True}],
     "TighterPerceptronClassifier": [
         _BUDGET,
         {**_BUDGET, "beta": 0.3},
@@ -328,6 +332,12 @@ def on_features(name, params=None):
     """Are random features part of the model? They belong to names, and to one of the kernels that have a spectrum."""
     recipe = ESTIMATORS[name](**(settings(name)[0] if params is None else params))
     return hasattr(recipe, "parts") and isinstance(recipe.parts(Gaussian(1.0))[0], (Features, Dual))
+
+
+def kernel_for(name, params):
+    """A kernel whose k(x, x) varies, where the model may have one."""
+    gaussian = on_features(name, params) or params.get("maintenance") == "merge"
+    return KERNELS["gaussian" if gaussian else "uneven"]
 
 
 def names_for(name, columns=COLUMNS):
