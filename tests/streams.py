@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import onkel
+from onkel.estimator import OneKernel
 from onkel.faces import Classifier
 from onkel.hypothesis import Dual, Features
 from onkel.kernels import Gaussian, Polynomial
@@ -100,7 +101,9 @@ def scores_of(model, X, **options):
     return getattr(model, verb)(X, **options)
 
 
-ESTIMATORS = {name: cls for name, cls in onkel.algorithms.estimators().items() if cls.online}
+ESTIMATORS = {  # pools of kernels have tests of their own, test_multi_kernel.py
+    name: cls for name, cls in onkel.algorithms.estimators().items() if cls.online and issubclass(cls, OneKernel)
+}
 
 _BUDGET = {"budget": BUDGET}
 _STEP = {"eta": 0.3, "epsilon": 0.2}
@@ -255,6 +258,15 @@ SETTINGS = {
         {"eta": 0.3, "epsilon": 0.4},
         *_SCHEDULES,
     ],
+    "OSKLClassifier": [
+        {"eta": 0.3, "G": 1.5},
+        {"eta": 0.4, "G": 1.5, "R": 2.0},
+        {"eta": 0.02, "G": 30.0, "loss": "exponential"},
+    ],
+    "OSKLRegressor": [
+        {"eta": 0.1, "G": 6.0, "epsilon": 0.2},
+        {"eta": 0.1, "G": 6.0, "epsilon": 0.2, "R": 2.0, "loss": "squared"},
+    ],
     "PAClassifier": _PA,
     "PARegressor": [*_PA, {"variant": "I", "C": 0.4, "epsilon": 0.3}],
     "POLKClassifier": [*_POLK, {**_FSGD, "loss": "logistic"}],
@@ -294,6 +306,14 @@ SETTINGS = {
         _RRF,
         {**_RRF, "loss": "absolute", "lam": 0.1, "clip": 0.6},
         {**_RRF, "loss": "epsilon_insensitive", "epsilon": 0.2},
+    ],
+    "SPAClassifier": [{"eta": 0.3, "beta": 2.0}, {"eta": 1.0, "alpha": 0.5, "beta": 0.5}],
+    "SPARegressor": [{"eta": 0.3, "alpha": 0.8, "beta": 2.0, "epsilon": 0.2}],
+    "SparseKLRClassifier": [
+        {"eta": 0.6},
+        {"eta": 0.6, "R": 2.0},
+        {"eta": 0.6, "variant": "auxiliary", "c": 1.5},
+        {"eta": 0.6, "variant": "tight"},
     ],
     "StoptronClassifier": [_BUDGET, {**_BUDGET, "strict_sign_update": True}],
     "StoptronRegressor": [{**_BUDGET, **_STEP}],

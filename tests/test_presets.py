@@ -18,6 +18,7 @@ from boxes import (
     passive_aggressive,
     perceptrons,
     projections,
+    sampling,
     scores,
 )
 from boxes.common import margin, mistaken
@@ -58,6 +59,11 @@ BOXES = {
     "ProjectronRegressor": projections.projectron_regression,
     "RBPClassifier": perceptrons.rbp,
     "RBPRegressor": perceptrons.rbp_regression,
+    "OSKLClassifier": sampling.oskl,
+    "OSKLRegressor": sampling.oskl,
+    "SPAClassifier": sampling.spa,
+    "SPARegressor": sampling.spa_regression,
+    "SparseKLRClassifier": sampling.sparse_klr,
     "StoptronClassifier": perceptrons.stoptron,
     "StoptronRegressor": perceptrons.stoptron_regression,
     "TighterPerceptronClassifier": perceptrons.tighter_perceptron,
@@ -114,6 +120,13 @@ def box_of(name, params, K, y, outputs):
     if schedule := options.pop("schedule", None):
         t = np.arange(1, len(y) + 1)
         options["eta"] /= t if schedule == "1/t" else np.sqrt(t)
+    if name.startswith(("SPA", "OSKL", "SparseKLR")):
+        draw = Random(SEED, "sampling")
+        options["uniforms"] = np.array([draw.uniform() for _ in y])
+    if name.startswith("OSKL"):
+        options.setdefault("loss", "squared" if name.endswith("Regressor") else "logistic")
+    if name.startswith("SPA"):
+        options = {"alpha": 1.0} | options
     if name in ("OGDRegressor", "PARegressor", "BOGDRegressor", "BOGDPlusPlusRegressor"):
         options = TUBE | options
     if outputs > 1:
@@ -160,7 +173,7 @@ def coefficients(model, X):
 @pytest.mark.parametrize(("name", "number", "several"), TASKS)
 def test_estimator_is_its_box(name, number, several, kernel, engine):
     X, y, wanted = expected(name, number, kernel, several)
-    model = build(name, **SETTINGS[name][number], kernel=KERNELS[kernel], random_state=SEED)
+    model = build(name, **SETTINGS[name][number], kernel=KERNELS[kernel], random_state=SEED, average=False)
     same(learn(model, X, y), wanted.scores)
     assert model._learner.engine == engine
     table, found = coefficients(model, X)
@@ -195,7 +208,7 @@ def test_averaged_estimator_is_the_mean_of_its_box(name, number, several, averag
 
 
 def test_every_estimator_has_a_box_and_settings():
-    modules = ("feature_maps", "merging", "pursuit", "sampling", "multi_kernel")  # have tests of their own
+    modules = ("feature_maps", "merging", "pursuit")  # have tests of their own
     elsewhere = {name for name, cls in ESTIMATORS.items() if cls.__module__.endswith(modules)}
     assert set(BOXES) | elsewhere == set(ESTIMATORS) == set(SETTINGS)
     assert not set(BOXES) & elsewhere
@@ -240,7 +253,7 @@ def test_weight_zero_leaves_the_row_out(name, number, several):
     K = KERNELS["uneven"](X)
     F = box_of(name, SETTINGS[name][number], K[np.ix_(kept, kept)], y[kept], outputs=4 if several else 1)
     before = F[np.cumsum(kept) - kept]  # the model each row meets, those left out too
-    model = build(name, **SETTINGS[name][number], kernel=KERNELS["uneven"], random_state=SEED)
+    model = build(name, **SETTINGS[name][number], kernel=KERNELS["uneven"], random_state=SEED, average=False)
     same(learn(model, X, y, sample_weight=weight), np.einsum("ti,tio->to", K[:, kept], before))
     assert model.t_ == kept.sum()
 
