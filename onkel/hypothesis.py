@@ -293,7 +293,7 @@ class Expansion(Hypothesis):
             arrays["cumulative"] = np.array(self.cumulative)
         if self.run.average == "all":
             arrays |= self.dead.state("dead")
-        return arrays | {name: getattr(self, name)[None] for name in self._intercept}
+        return arrays | {name: getattr(self, name)[None].copy() for name in self._intercept}
 
     @property
     def _intercept(self) -> tuple[str, ...]:
@@ -533,6 +533,8 @@ def recall(state: State, part: str, memory: Memory, table: Basis | None = None) 
             value.state = int(state[key])
         elif isinstance(value, Factor):
             value.restore(state, key)
+            if table is not None and len(value) != table.n:
+                raise ValueError(f"'{key}' is of {len(value)} terms, not {table.n}")
         elif isinstance(value, np.ndarray):
             memory[name] = state[key].copy()
         elif value is not None:

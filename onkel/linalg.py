@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 Array = np.ndarray[Any, np.dtype[Any]]
 
 DEPENDENT = 1e-10  # a squared distance to the span, relative to k(x, x), that counts as zero
-RIDGE = 1e-13  # relative too, added to the diagonal of K: it keeps solutions small where K is singular to rounding
+RIDGE = 1e-15  # relative too, added to the diagonal of K: more would show in scores, less lets solutions grow
 
 
 class Factor:

@@ -109,12 +109,13 @@ def degradation(mm: Any, nn: Any, mn: Any, distance: Any, steps: int) -> Array:
     """WD: by how much, squared, merging changes f."""
     h = best_share(mm, nn, mn, distance, steps)
     u, v = np.exp(-distance * (1 - h) ** 2), np.exp(-distance * h**2)
-    return np.maximum(mm + nn + 2 * np.exp(-distance) * mn - (mm * u * u + nn * v * v + 2 * mn * u * v), 0)
+    change = mm + nn + 2 * np.exp(-distance) * mn - (mm * u * u + nn * v * v + 2 * mn * u * v)
+    return np.asarray(np.maximum(change, 0))
 
 
 @cache
 def table() -> Array:
-    """WD at a_m + a_n = 1, by a_m in [0, 1/2] and kappa in [0, 1]. Equal coefficients, the usual case, are its border."""
+    """WD at a_m + a_n = 1, by a_m in [0, 1/2] and kappa in [0, 1]; equal coefficients, the usual case, are a border."""
     mu, kappa = np.linspace(0, 0.5, GRID)[:, None], np.linspace(0, 1, GRID)[None]
     return degradation(mu**2, (1 - mu) ** 2, mu * (1 - mu), distance_of(kappa), steps=30)
 
@@ -201,10 +202,8 @@ def nearest_pair(f: Expansion) -> tuple[int, int]:
     return int(order[older[best]]), int(order[younger[best]])
 
 
-def weighted_svm(
-    K: Array, low: Array, high: Array, v: Array, bias: bool, precision: float
-) -> tuple[Array, float]:
-    """The v in [low, high] of the least v'Kv / 2 + sum_i |v_i - low_i - high_i|, with a bias among those of sum 0; and b.
+def weighted_svm(K: Array, low: Array, high: Array, v: Array, bias: bool, precision: float) -> tuple[Array, float]:
+    """The v in [low, high] of least v'Kv / 2 + sum_i |v_i - low_i - high_i|, with a bias among those of sum 0; and b.
 
     This is the dual of the SVM: v_i = alpha+_i - alpha-_i with 0 <= alpha+_i <= high_i and 0 <= alpha-_i <= -low_i, of
     which sum_i (alpha+_i + alpha-_i) is to be large; for a given v_i it is largest where one of them is at its top.

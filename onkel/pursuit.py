@@ -217,6 +217,7 @@ class Quantise(Budget):
 
     def __post_init__(self) -> None:
         self._nonnegative("radius")
+        self._finite("radius")
 
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is None:
@@ -241,6 +242,7 @@ class Novelty(Budget):
 
     def __post_init__(self) -> None:
         self._nonnegative("distance", "surprise")
+        self._finite("distance", "surprise")
         self._one_of("rejected", "discard", "lms")
 
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
@@ -253,9 +255,12 @@ class Novelty(Budget):
             f.add(round.k, coef)
 
 
-def divided(coef: Array, by: float) -> Array:
-    """coef / by, refused where that leaves the range of numbers."""
-    step = coef / by
+def divided(f: Expansion, coef: Array | None, by: float) -> Array:
+    """coef / by, zeros for None, refused where that leaves the range of numbers."""
+    if coef is None:
+        return np.zeros(f.run.outputs)
+    with np.errstate(divide="ignore"):
+        step = coef / by
     if not sane(step):
         raise Diverged(beyond("the step is", step))
     return np.asarray(step)
@@ -265,7 +270,7 @@ class Coherence(Budget):
     """An example becomes a term if its cosine with no other exceeds `coherence`; then all take a step (KNLMS).
 
     With k the kernel values of the example and the terms, the new one included: the coefficients move by
-    coef k / (ridge + |k|^2).
+    coef k / (ridge + |k|^2). An example may join although nothing is to be learned from it.
     """
 
     coherence: float = 0.5
@@ -280,10 +285,9 @@ class Coherence(Budget):
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         if round.kxx <= 0:
             return
-        coef = np.zeros(f.run.outputs) if coef is None else coef  # nothing to learn from it, but it may be a term
         new = bool((np.abs(cosines(f, round)) <= self.coherence).all())
         own = round.kxx if new else 0.0
-        step = divided(coef, self.ridge + round.k @ round.k + own * own)
+        step = divided(f, coef, self.ridge + float(round.k @ round.k) + own * own)
         f.add(round.k, step)
         if new:
             f.append(round, own * step)
@@ -295,7 +299,7 @@ class AlmostLinearDependence(Budget):
     The coefficients are those of least squares with every example replaced by its projection. With a = K^-1 k(x), C
     the inverse of the sum of all a a' and coef the residual y - f(x), as from Gradient(eta=1):
     a new term gets coef / distance^2, and the others move by -a times that; otherwise they move by
-    K^-1 C a coef / (1 + a' C a).
+    K^-1 C a coef / (1 + a' C a). An example without a residual counts like any other.
     """
 
     nu: float = 0.01
@@ -310,11 +314,10 @@ class AlmostLinearDependence(Budget):
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         if round.kxx <= 0:
             return
-        coef = np.zeros(f.run.outputs) if coef is None else coef  # no residual: the next steps still know of it
         factor, C = memory["factor"], memory["covariance"]
         a, distance2 = factor.project(round.k, round.kxx)
         if distance2 > (self.nu if f.n else 0):
-            step = divided(coef, distance2)
+            step = divided(f, coef, distance2)
             f.add(-a, step)
             f.append(round, step)
             factor.append(round.k, round.kxx)
@@ -322,5 +325,6 @@ class AlmostLinearDependence(Budget):
             memory["covariance"][-1, -1] = 1.0
         else:
             Ca = C @ a
-            f.add(factor.project(Ca, 0.0)[0], coef / (1 + float(a @ Ca)))
-            memory["covariance"] = C - np.outer(Ca, Ca) / (1 + float(a @ Ca))
+            total = 1 + float(a @ Ca)
+            f.add(factor.project(Ca, 0.0)[0], divided(f, coef, total))
+            memory["covariance"] = C - np.outer(Ca, Ca) / total

@@ -122,7 +122,7 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
 
 namespace {
 
-constexpr double ridge = 1e-13;  // as RIDGE in onkel/linalg.py
+constexpr double ridge = 1e-15;  // as RIDGE in onkel/linalg.py
 
 void rotate_apart(double c, double s, const double* from, const double* other, double* to, double* rest,
                   std::size_t n) {

@@ -74,7 +74,9 @@ def norm(model):
 
 
 @pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("name", ["Stoptron", "BudgetPerceptron", "TighterPerceptron", "RBP", "Forgetron", "Projectron"])
+@pytest.mark.parametrize(
+    "name", ["Stoptron", "BudgetPerceptron", "TighterPerceptron", "RBP", "Forgetron", "Projectron"]
+)
 def test_a_budget_never_reached_leaves_the_perceptron(name, several):
     same(run(f"{name}Classifier", several, budget=MANY), run("KernelPerceptronClassifier", several))
 

@@ -68,9 +68,9 @@ class Stored:
 
 
 def distance2_to(K, k, kxx):
-    """The squared distance of an example to the span as numpy finds it, or a little more where K is singular."""
-    d = np.linalg.lstsq(K, k, rcond=1e-15)[0]
-    return max(kxx - 2 * k @ d + d @ K @ d, 0.0)
+    """The squared distance of an example to the span, by the better of two direct solves."""
+    ways = [np.linalg.lstsq(K, k, rcond=1e-15)[0], np.linalg.solve(K + RIDGE * np.diag(K.diagonal()), k)]
+    return max(min(kxx - 2 * k @ d + d @ K @ d for d in ways), 0.0)
 
 
 def rounding(d, size):

@@ -68,8 +68,16 @@ def squared_losses(make):
         (lambda seed: onkel.ForgetronClassifier(kernel=KERNEL, budget=100, legacy_root=True), 38.2, 1),
         (lambda seed: onkel.OGDClassifier(kernel=KERNEL, eta=0.02), 29.54, 2),
         (lambda seed: onkel.NOGDClassifier(kernel=KERNEL, eta=0.2, budget=100, rank=20), 30.40, 2),
+        (lambda seed: onkel.ProjectronClassifier(kernel=KERNEL, budget=100), 35.66, 2),
+        (lambda seed: onkel.ProjectronClassifier(kernel=KERNEL, budget=100, strict_sign_update=True), 35.62, 2),
+        (lambda seed: onkel.ProjectronPlusPlusClassifier(kernel=KERNEL, budget=100), 35.24, 2),
+        (lambda seed: onkel.ProjectronPlusPlusClassifier(kernel=KERNEL, strict_sign_update=True), 35.13, 2),
+        (lambda seed: onkel.BPAClassifier(kernel=KERNEL, budget=100, C=1.0), 33.89, 2),
     ],
-    ids=["Perceptron", "Perceptron-strict", "Forgetron", "Forgetron-legacy", "OGD", "NOGD"],
+    ids=[
+        *("Perceptron", "Perceptron-strict", "Forgetron", "Forgetron-legacy", "OGD", "NOGD"),
+        *("Projectron", "Projectron-strict", "Projectron++", "Projectron++-strict", "BPA-S"),
+    ],
 )
 def test_german(make, published, digits):
     mean, _ = mistake_rates(make)
@@ -91,6 +99,19 @@ def test_german(make, published, digits):
 def test_german_with_random_removal(make, published, deviation):
     mean, _ = mistake_rates(make)
     assert abs(mean - published) <= deviation
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "published", "away"),
+    [
+        (lambda seed: onkel.BPAClassifier(kernel=KERNEL, budget=200), "satimage", 27.95, 0.1),
+        (lambda seed: onkel.BPAClassifier(kernel=KERNEL, budget=100), "spambase", 30.8, 0.5),
+    ],
+    ids=["BPA-S-satimage", "BPA-S-spambase"],
+)
+def test_budgets_that_project(make, name, published, away):
+    mean, _ = mistake_rates(make, name)
+    assert abs(mean - published) <= away
 
 
 @pytest.mark.parametrize(

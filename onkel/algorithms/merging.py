@@ -16,14 +16,14 @@ from onkel.updates import Perceptron
 
 __all__ = ["TVMClassifier"]
 
-TWINS = "Wang, Vucetic: Twin vector machines for online learning on a budget. SIAM International Conference on Data Mining, 2009"
+TWINS = "Wang, Vucetic: Twin vector machines for online learning on a budget. SDM, 2009"
 
 
 class TVMClassifier(Classifier):
     """Twin vector machine: an SVM on a budget of points, each of which stands for the examples merged into it.
 
     If |f(x)| <= admit, x becomes a point; over budget a point with |f| > drop leaves, or the nearest two become one;
-    f <- argmin |f|^2 / 2 + C sum_i (s+_i max(0, 1 - f(x_i)) + s-_i max(0, 1 + f(x_i))), s the counts of examples by label
+    f <- argmin |f|^2 / 2 + C sum_i (s+_i max(0, 1 - f(x_i)) + s-_i max(0, 1 + f(x_i))), s counting examples by label
 
     Composition: Learner(Expansion(kernel, TwinVectors(budget, C, admit, drop, bias, precision, by_margin)), Hinge(),
     Perceptron())
@@ -59,9 +59,7 @@ class TVMClassifier(Classifier):
     two_classes: ClassVar[bool] = True
 
     def parts(self, kernel: Kernel) -> Parts:
-        budget = TwinVectors(
-            self.budget, self.C, self.admit, self.drop, self.bias, self.precision, self.by_margin
-        )
+        budget = TwinVectors(self.budget, self.C, self.admit, self.drop, self.bias, self.precision, self.by_margin)
         return Expansion(kernel, budget), Hinge(), Perceptron()
 
     @property

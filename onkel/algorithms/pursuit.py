@@ -128,7 +128,7 @@ class FSGDRegressor(Regressor):
         return Expansion(kernel, Unlimited()), loss, Gradient(self.eta, self.lam, self.schedule)
 
 
-PARSIMONY = 0.1  # K in the default error: K eta^(3/2) for constant steps, K eta_t^2 for diminishing ones
+PARSIMONY = 1.0  # K in the default error: K eta^(3/2) for constant steps, K eta_t^2 for diminishing ones
 
 
 def _compression(model: POLKClassifier | POLKRegressor, update: Gradient) -> Budget:
@@ -161,7 +161,7 @@ class POLKClassifier(Classifier):
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
     schedule : eta_t is "constant", "1/t" or "1/sqrt(t)" times eta
     compression : "komp", "multiple" or "dissimilarity"
-    error : epsilon; error_t = error (eta_t / eta)^2; None: 0.1 eta^(3/2) for constant steps, 0.1 eta_t^2 for others
+    error : epsilon, with error_t = error (eta_t / eta)^2; None: K eta^(3/2), or K eta^2 if steps diminish, with K = 1
     threshold : of "dissimilarity", >= 1
     put_back : "random" or "largest" ("multiple": the costliest first)
     kernel, average, random_state, n_jobs : see Estimator
@@ -244,8 +244,8 @@ class IncDecClassifier(Classifier):
     kernel learning"
     """
 
-    insert_error: float = 0.005
-    remove_error: float = 0.005
+    insert_error: float = 0.03
+    remove_error: float = 0.03
     eta: float = 0.1
     lam: float = 0.001
     loss: Loss | str = "hinge"
@@ -274,8 +274,8 @@ class IncDecRegressor(Regressor):
     koppel2019parsimonious: Koppel et al., JMLR 20, 2019
     """
 
-    insert_error: float = 0.01
-    remove_error: float = 0.01
+    insert_error: float = 0.1
+    remove_error: float = 0.1
     eta: float = 0.2
     lam: float = 0.001
     loss: Loss | str = "squared"
@@ -310,7 +310,7 @@ class SubsetSelectionClassifier(Classifier):
     learning"
     """
 
-    error: float = 0.005
+    error: float = 0.03
     candidates: int = 4
     eta: float = 0.1
     lam: float = 0.001
@@ -340,7 +340,7 @@ class SubsetSelectionRegressor(Regressor):
     koppel2019parsimonious: Koppel et al., JMLR 20, 2019
     """
 
-    error: float = 0.01
+    error: float = 0.1
     candidates: int = 4
     eta: float = 0.2
     lam: float = 0.001
