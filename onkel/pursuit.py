@@ -8,6 +8,7 @@ exact on them, and costs nothing.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -327,4 +328,5 @@ class AlmostLinearDependence(Budget):
             Ca = C @ a
             total = 1 + float(a @ Ca)
             f.add(factor.project(Ca, 0.0)[0], divided(f, coef, total))
-            memory["covariance"] = C - np.outer(Ca, Ca) / total
+            q = Ca / math.sqrt(total)
+            memory["covariance"] = C - np.outer(q, q)

@@ -293,9 +293,8 @@ void AlmostLinearDependence::enter(Expansion<T>& f, const Offer<T>& offer) {
     d_.resize(n);
     span_.factor.project(Ca.data(), 0, d_.data());
     move_all(f, d_, divided(offer.coef, f.outputs, total).data());
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t j = 0; j < n; ++j) covariance_[i * n + j] -= Ca[i] * Ca[j] / total;
-    }
+    for (double& v : Ca) v /= std::sqrt(total);
+    for (std::size_t i = 0; i < n; ++i) simd<double>().axpy(covariance_.data() + i * n, -Ca[i], Ca.data(), n);
 }
 
 void AlmostLinearDependence::save(Store& store) const {
