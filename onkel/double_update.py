@@ -17,7 +17,7 @@ from onkel.kernels import Kernel
 from onkel.linalg import Factor
 from onkel.losses import Hinge, Loss
 from onkel.projections import meet, miss
-from onkel.updates import Memory, Round
+from onkel.updates import Diverged, Memory, Round, beyond, sane
 
 if TYPE_CHECKING:
     from onkel.hypothesis import Expansion
@@ -59,12 +59,20 @@ class DoubleUpdate(Boxed):
 
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is not None:
-            climb(f, round, round.k, self.C, self.rho)
+            climb(f, round, round.k, limit_of(round, self.C), self.rho)
 
 
-def climb(f: Expansion, round: Round, k: Array, C: float, rho: float) -> bool:
+def limit_of(round: Round, C: float) -> float:
+    """The largest weight of the new term; two examples that differ in the label alone would reach it, however large."""
+    limit = C * round.weight
+    if not sane(limit):
+        raise Diverged(beyond("C times the sample weight is", limit))
+    return limit
+
+
+def climb(f: Expansion, round: Round, k: Array, limit: float, rho: float) -> bool:
     """The update of `DoubleUpdate`, where there is a loss; k is the kernel row of the example. Did a term enter?"""
-    y, limit, s = round.y, C * round.weight, float(f.scores(k)[0])
+    y, s = round.y, float(f.scores(k)[0])
     loss = 1 - y * s
     if loss <= 0:
         return False
@@ -108,9 +116,7 @@ def double_step(
         if g <= limit and q <= room:
             return g, q
     edges = (limit, min((loss_b - w * limit) / k_b, room)), (min((loss - w * room) / k, limit), room)
-    return max(
-        edges, key=lambda e: e[0] * loss + e[1] * loss_b - (k * e[0] ** 2 + k_b * e[1] ** 2) / 2 - w * e[0] * e[1]
-    )
+    return max(edges, key=lambda e: e[0] * (loss - k * e[0] / 2 - w * e[1]) + e[1] * (loss_b - k_b * e[1] / 2))
 
 
 class Box:
@@ -167,10 +173,10 @@ class DualAscent(Bounded, Boxed):
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is None:
             return
-        k = round.k
+        k, limit = round.k, limit_of(round, self.C)
         if f.n == self.budget:
             k = self._make_room(f, k, memory)
-        if climb(f, round, k, self.C, self.rho):
+        if climb(f, round, k, limit, self.rho):
             self._admit(f, k, round.kxx, memory)
 
     def _make_room(self, f: Expansion, k: Array, memory: Memory) -> Array:
@@ -272,7 +278,7 @@ def smallest_in_box(K: Array, v: Array, least: Array, most: Array) -> Array:
     wishes to leave its bound.
     """
     v, free = v.copy(), (least < v) & (v < most)
-    enough = 1e-12 * K.diagonal().max() * max(np.abs(least).max(), np.abs(most).max())
+    enough = 1e-14 * K.diagonal().max() * max(np.abs(least).max(), np.abs(most).max())
     for _ in range(100 + 10 * len(v)):  # it ends sooner, but for kernels that are none
         step = np.zeros(len(v))
         step[free] = np.linalg.solve(K[np.ix_(free, free)], -(K @ v)[free])

@@ -44,14 +44,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    kernel : an object of onkel.kernels, or its name
-    average : False; True or "all": score with the average of the models before each round (see Learner)
     random_state : seed of the random choices (None: fresh each time)
     n_jobs : threads that score many rows (None: one, -1: one for each core); learning is one after the other
     """
 
-    kernel: Kernel | str = "gaussian"
-    average: bool | str = False
     random_state: Any = 0
     n_jobs: int | None = None
 
@@ -82,8 +78,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self: Self = super().__new__(cls)
         return self
 
-    def parts(self, kernel: Kernel) -> Parts:
-        """The recipe: hypothesis, loss and update of this algorithm."""
+    def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
+        """A learner for this recipe; `run` says which rows are to come."""
         raise NotImplementedError
 
     # -- parameters
@@ -94,7 +90,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         super().set_params(**{name: value for name, value in params.items() if name not in nested})
         for name, value in nested.items():
             head, _, rest = name.partition("__")
-            part = as_kernel(self.kernel) if head == "kernel" else getattr(self, head, None)
+            part = getattr(self, head, None)
+            part = as_kernel(part) if head == "kernel" and part is not None else part
             if not isinstance(part, Part):
                 raise ValueError(f"Invalid parameter {name!r}: {type(self).__name__} has no part {head!r}")
             setattr(self, head, part.replace(**{rest: value}))
@@ -137,9 +134,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if jobs is not None and (not isinstance(jobs, (int, np.integer)) or isinstance(jobs, bool) or jobs == 0):
             raise ValueError(f"{type(self).__name__}.n_jobs must be None or an integer other than 0, got {jobs!r}")
         try:
-            hypothesis, loss, update = recipe.parts(as_kernel(recipe.kernel).resolve(run["columns"]))
-            options = {"outputs": outputs, "average": recipe.average, "keys": self._keys(run["columns"])}
-            return native.engine(Learner(hypothesis, loss, update, **run, **options))
+            return recipe._engine(run, outputs, self._keys(run["columns"]))
         except ValueError as error:
             raise ValueError(self._in_own_words(str(error))) from error
 
@@ -189,16 +184,21 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         reach = self._learner.reach if self._started else math.inf
         if reach < math.inf and not (np.abs(X.data if hasattr(X, "indptr") else X).max(initial=0) * X.shape[1] < reach):
             self._learner.check(X)
-        kernel = self.kernel_ if self._started else as_kernel(self.kernel).resolve(X.shape[1])
-        if kernel.bounded:
-            return
-        with np.errstate(over="ignore", invalid="ignore"):
-            diagonal = kernel.diagonal(X.astype(np.float64))
-        if not np.isfinite(diagonal).all():
-            at = int(np.argmin(np.isfinite(diagonal)))
-            raise ValueError(
-                f"row {at}: k(x, x) is {diagonal[at]}; its values are too large for {kernel!r}: scale the features"
-            )
+        recipe = self.__dict__.get("_recipe", self)
+        for kernel in recipe._pool(self._run["columns"] if self._started else X.shape[1]):
+            if kernel.bounded:
+                continue
+            with np.errstate(over="ignore", invalid="ignore"):
+                diagonal = kernel.diagonal(X.astype(np.float64))
+            if not np.isfinite(diagonal).all():
+                at = int(np.argmin(np.isfinite(diagonal)))
+                raise ValueError(
+                    f"row {at}: k(x, x) is {diagonal[at]}; its values are too large for {kernel!r}: scale the features"
+                )
+
+    def _pool(self, columns: int) -> tuple[Kernel, ...]:
+        """Its kernels, for that number of columns."""
+        raise NotImplementedError
 
     # -- examples coming in
 
@@ -338,12 +338,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return str(self._learner.engine)
 
-    @property
-    def kernel_(self) -> Kernel:
-        """The kernel with "auto" resolved."""
-        check_is_fitted(self)
-        return as_kernel(self._recipe.kernel).resolve(self._run["columns"])
-
     def _terms(self) -> tuple[Any, Array]:
         check_is_fitted(self)
         state, average = self._learner.state(), self._learner.average
@@ -391,7 +385,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self._forget()
         if run is None:
             return
-        if run["dtype"] not in ("float32", "float64") or not 0 <= run["columns"] <= max(run["n_features"], 1):
+        whole = all(type(run[name]) is int for name in ("columns", "n_features", "outputs"))
+        if (
+            run["dtype"] not in ("float32", "float64")
+            or not whole
+            or not 0 <= run["columns"] <= max(run["n_features"], 1)
+        ):
             raise ValueError(
                 f"its dtype {run['dtype']!r} or numbers of features {run['columns']}, {run['n_features']} are wrong"
             )
@@ -407,7 +406,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self._learner = self._make(run["outputs"], self._run)
         self._learner.restore(arrays)
         budget = getattr(recipe, "budget", None)
-        if arrays["t"] < 0 or (budget is not None and self._learner.n > budget):
+        if arrays["t"] < 0 or self._learner.n > (math.inf if budget is None else budget):
             raise ValueError("it has learned a negative number of rounds, or holds more terms than its budget")
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -427,7 +426,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     # -- river's protocol: what its base classes would provide
 
     _supervised: ClassVar[bool] = True
-    _multiclass: ClassVar[bool] = True
     _is_stochastic: ClassVar[bool] = False  # random_state has a default
     _mutable_attributes: ClassVar[frozenset[str]] = frozenset()
 
@@ -466,6 +464,38 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class OneKernel(Estimator):
+    """Algorithms with one kernel.
+
+    Parameters
+    ----------
+    kernel : an object of onkel.kernels, or its name
+    average : False; True or "all": score with the average of the models before each round (see Learner)
+    random_state, n_jobs : see Estimator
+    """
+
+    kernel: Kernel | str = "gaussian"
+    average: bool | str = False
+
+    def parts(self, kernel: Kernel) -> Parts:
+        """The recipe: hypothesis, loss and update of this algorithm."""
+        raise NotImplementedError
+
+    def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
+        hypothesis, loss, update = self.parts(*self._pool(run["columns"]))
+        learner = Learner(hypothesis, loss, update, outputs=outputs, average=self.average, keys=keys, **run)
+        return native.engine(learner)
+
+    def _pool(self, columns: int) -> tuple[Kernel, ...]:
+        return (as_kernel(self.kernel).resolve(columns),)
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel with "auto" resolved."""
+        check_is_fitted(self)
+        return self._recipe._pool(self._run["columns"])[0]
 
 
 def _stored(state: State, prefix: str, columns: int) -> Any:

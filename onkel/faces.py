@@ -17,8 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from onkel import border
-from onkel.estimator import Array, Estimator
-from onkel.kernels import as_kernel
+from onkel.estimator import Array, Estimator, OneKernel
 from onkel.losses import Logistic
 from onkel.state import State, relabel
 from onkel.updates import Diverged
@@ -82,7 +81,7 @@ class Supervised(Estimator):
         return X if names is None else names.select(X)
 
 
-class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
+class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
     """The face of learners that predict one of two or more classes."""
 
     river_kind: ClassVar[str] = "MiniBatchClassifier"
@@ -90,8 +89,12 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = not self.two_classes
+        tags.classifier_tags.multi_class = self._multiclass
         return tags
+
+    @property
+    def _multiclass(self) -> bool:  # as river calls it
+        return not self.two_classes
 
     @leaves_no_trace
     def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
@@ -178,7 +181,7 @@ class Classifier(ClassifierMixin, Supervised):  # type: ignore[misc]
 
     def _has_probabilities(self) -> bool:
         recipe = self.__dict__.get("_recipe", self)
-        return isinstance(recipe.parts(as_kernel(recipe.kernel).resolve(1))[1], Logistic)
+        return isinstance(recipe, OneKernel) and isinstance(recipe.parts(*recipe._pool(1))[1], Logistic)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -290,7 +293,11 @@ def _union(old: Array, more: Array) -> Array:
     return np.union1d(old, more)
 
 
-class Regressor(RegressorMixin, Supervised):  # type: ignore[misc]
+class Classifier(OneKernel, ClassifierFace):
+    """Classifiers with one kernel."""
+
+
+class RegressorFace(RegressorMixin, Supervised):  # type: ignore[misc]
     """The face of learners that predict a number."""
 
     river_kind: ClassVar[str] = "MiniBatchRegressor"
@@ -352,7 +359,11 @@ class Regressor(RegressorMixin, Supervised):  # type: ignore[misc]
         self._learner.learn(rows, target, None)
 
 
-class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
+class Regressor(OneKernel, RegressorFace):
+    """Regressors with one kernel."""
+
+
+class Detector(OutlierMixin, OneKernel):  # type: ignore[misc]
     """The face of learners that tell the usual from the novel; they learn from examples alone."""
 
     river_kind: ClassVar[str] = "AnomalyDetector"

@@ -533,6 +533,8 @@ def recall(state: State, part: str, memory: Memory, table: Basis | None = None) 
             value.state = int(state[key])
         elif isinstance(value, Factor):
             value.restore(state, key)
+            if table is not None and len(value) != table.n:
+                raise ValueError(f"'{key}' is of {len(value)} terms, not {table.n}")
         elif isinstance(value, np.ndarray):
             memory[name] = state[key].copy()
         elif value is not None:

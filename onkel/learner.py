@@ -85,7 +85,7 @@ class Learner:
         """Forget everything."""
         self.hypothesis.start(self.run)
         self.t = 0
-        self.memory = self.update.start()
+        self.memory = self.update.start(self.run.seed)
 
     @property
     def columns(self) -> int:

@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 Array = np.ndarray[Any, np.dtype[Any]]
 
 DEPENDENT = 1e-10  # a squared distance to the span, relative to k(x, x), that counts as zero
-RIDGE = 1e-13  # relative too, added to the diagonal of K: it keeps solutions small where K is singular to rounding
+RIDGE = 1e-15  # relative too, added to the diagonal of K: more would show in scores, less lets solutions grow
 
 
 class Factor:
@@ -94,6 +94,10 @@ class Factor:
         assert self.W is not None
         place = np.argsort(self.slots)
         return np.asarray((self.W.T @ self.W)[np.ix_(place, place)])
+
+    def inverse_columns(self, slots: Array) -> Array:
+        """The columns of L^-1 that belong to these terms: K^-1[slots, slots] is their Gram matrix."""
+        return self.W[:, [self._place(slot) for slot in slots]]  # type: ignore[index]
 
     def refresh(self, matrix: Callable[[], Array]) -> None:
         """Now and then (after as many removals as there are terms) compute it afresh from K, given by slot."""

@@ -279,41 +279,63 @@ def trail(
     return figure(lines, title=f"{type(model).__name__}.{attribute}", horizontal="examples")
 
 
-def figure(lines: Sequence[Line], *, title: str, horizontal: str, vertical: Axis | None = None) -> str:
-    """A chart as a self-contained SVG document."""
-    left, top, right, bottom = _FRAME
-    finite = np.concatenate([line.y[np.isfinite(line.y)] for line in lines] or [np.zeros(1)])
-    down = vertical or axis(min(0.0, float(finite.min(initial=0))), float(finite.max(initial=0)))
-    across = axis(0.0, float(lines[0].x[-1]), about=7, whole=True)
+def figure(
+    lines: Sequence[Line],
+    *,
+    title: str,
+    horizontal: str,
+    vertical: Axis | None = None,
+    log: bool = False,
+    tick: Callable[[float], str] = "{:g}".format,
+) -> str:
+    """A chart as a self-contained SVG document.
 
-    def place(line: Line) -> str:
-        x = left + (right - left) * across.share(line.x)
-        y = bottom - (bottom - top) * down.share(line.y)
-        return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True) if math.isfinite(b))
+    Parameters
+    ----------
+    lines : each with its own x
+    title, horizontal : what is drawn, and what the horizontal axis counts
+    vertical : the vertical axis (default: from 0); parts of lines outside are cut off
+    log : a logarithmic horizontal axis
+    tick : a value of the vertical axis as text
+    """
+    left, top, right, bottom = _FRAME
+    height = bottom - top
+    finite = np.concatenate([line.y[np.isfinite(line.y)] for line in lines])
+    down = vertical or axis(min(0.0, float(finite.min(initial=0))), float(finite.max(initial=0)))
+    ends = np.concatenate([line.x for line in lines])
+    across = _log_axis(ends) if log else axis(0.0, float(ends.max()), about=7, whole=True)
+
+    def place(x: Any, y: Any) -> tuple[Floats, Floats]:
+        """Where points lie on the paper."""
+        values = np.log10(x) if log else np.asarray(x)
+        return left + (right - left) * across.share(values), bottom - height * down.share(y)
 
     text = [f'<text x="{left}" y="22" class="title">{html.escape(title)}</text>']
     for value, share in zip(down.ticks, down.share(down.ticks), strict=True):
-        y = bottom - (bottom - top) * float(share)
+        y = bottom - height * float(share)
         text.append(f'<path class="grid" d="M{left} {y:.1f}H{right}"/>')
-        text.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
+        text.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{html.escape(tick(value))}</text>')
     for value, share in zip(across.ticks, across.share(across.ticks), strict=True):
+        label = f"{10**value:g}" if log else f"{value:,.0f}"
         x = left + (right - left) * float(share)
-        text.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="middle">{value:,.0f}</text>')
+        text.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="middle">{label}</text>')
     text.append(f'<text x="{right}" y="{bottom + 38}" text-anchor="end">{html.escape(horizontal)}</text>')
-    height = bottom - top
-    ends = [_clip(1.0 - down.share(line.y[-1])) for line in lines]
-    for line, end, label in zip(lines, ends, spread(ends, min(18 / height, 1 / max(len(lines), 1))), strict=True):
+    text.append(f'<clipPath id="plot"><rect x="{left}" y="{top}" width="{right - left}" height="{height}"/></clipPath>')
+    shares = [_clip(1.0 - down.share(line.y[-1])) for line in lines]
+    gap = min(17 / height, 1 / max(len(lines), 1))
+    for line, share, label_share in zip(lines, shares, spread(shares, gap), strict=True):
         look = f'stroke="{_PALETTE[line.number % COLOURS]}" stroke-dasharray="{_DASHES[line.number // COLOURS % 4]}"'
-        text.append(f'<polyline class="line" {look} points="{place(line)}"/>')
-        start, stop = f"{right} {top + height * end:.1f}", f"{right + 24} {top + height * label:.1f}"
-        text.append(f'<path class="leader" {look} d="M{start}L{stop}"/>')
-        last = f"{line.y[-1]:.3g}"
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(*place(line.x, line.y), strict=True) if math.isfinite(b))
+        text.append(f'<polyline class="line" clip-path="url(#plot)" {look} points="{points}"/>')
+        begin, target = float(place(line.x[-1:], line.y[-1:])[0][0]), top + height * label_share
         text.append(
-            f'<text x="{right + 30}" y="{top + height * label + 4:.1f}">{html.escape(line.name)}: {last}</text>'
+            f'<path class="leader" {look} d="M{begin:.1f} {top + height * share:.1f}L{right + 24} {target:.1f}"/>'
         )
+        name = f"{html.escape(line.name)}: {html.escape(tick(_three(line.y[-1])))}"
+        text.append(f'<text x="{right + 30}" y="{target + 4:.1f}">{name}</text>')
     style = (
         "text{font:13px system-ui,sans-serif;fill:#333}.title{font-weight:600;font-size:15px}"
-        ".grid{stroke:#8884;fill:none}.line{fill:none;stroke-width:2;stroke-linejoin:round}.leader{fill:none;opacity:.6}"
+        ".grid{stroke:#8884;fill:none}.line{fill:none;stroke-width:2;stroke-linejoin:round}.leader{fill:none;opacity:.4}"
         "@media(prefers-color-scheme:dark){text{fill:#ddd}}"
     )
     width, tall = _SIZE
@@ -321,3 +343,16 @@ def figure(lines: Sequence[Line], *, title: str, horizontal: str, vertical: Axis
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {tall}" role="img" '
         f'aria-label="{html.escape(title)}"><style>{style}</style>\n' + "\n".join(text) + "\n</svg>\n"
     )
+
+
+def _three(value: float) -> float:
+    """A number to three digits."""
+    return float(f"{value:.3g}")
+
+
+def _log_axis(values: Floats) -> Axis:
+    """An axis of powers of ten, with marks at 1, 2 and 5 times them."""
+    low, high = math.log10(float(values.min())), math.log10(float(values.max()))
+    marks = [math.log10(m) + p for p in range(math.floor(low), math.ceil(high) + 1) for m in (1, 2, 5)]
+    pad = 0.02 * max(high - low, 0.1)
+    return Axis(low - pad, high + pad, tuple(m for m in marks if low - pad <= m <= high + pad))

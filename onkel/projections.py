@@ -225,7 +225,7 @@ def meet(f: Expansion, k: Array, memory: Memory) -> None:
 def miss(f: Expansion, i: int, memory: Memory) -> None:
     """Term i has left: those it was nearest to find another."""
     near = removed(memory["nearest"], i)
-    orphans = np.flatnonzero(near == i)
+    orphans = np.flatnonzero(near == i).tolist()
     near[near == f.n] = i
     memory["nearest"], memory["affinity"] = near, removed(memory["affinity"], i)
     for j in orphans:

@@ -83,6 +83,10 @@ def relabel(state: State, old: Array, new: Array) -> State:
     """
     at = np.searchsorted(new, old)
     state = dict(state)
+    components = sorted({name.partition(".")[0] for name in state if name.partition(".")[0].isdigit()})
+    for head in components:  # of a pool
+        inner = {name.removeprefix(f"{head}."): a for name, a in state.items() if name.startswith(f"{head}.")}
+        state |= {f"{head}.{name}": a for name, a in relabel(inner, old, new).items()}
     by_output = ("basis.coef", "basis.base", "basis.score", "dead.coef", "weights.coef", "weights.base")
     for name in (*by_output, "bias", "bias_sum"):
         if name in state:

@@ -5,7 +5,7 @@ coefficients `coef` (one per output; None: no term) is offered to the budget, or
 features by coef * z(x). It is called every round. A rule that moves each weight by itself returns all the moves, of
 shape (features, outputs).
 
-`start()` gives the memory an update keeps between rounds. An entry named `threshold` is the margin or
+`start(seed)` gives the memory an update keeps between rounds. An entry named `threshold` is the margin or
 tube that the loss of the next round is taken at (`Loss.at`): adaptive thresholds need nothing else.
 A sample weight multiplies the slope (passive-aggressive: C).
 """
@@ -54,7 +54,7 @@ class Update(Part):
         """Does every weight move by a step of its own, which needs explicit features?"""
         return False
 
-    def start(self) -> Memory:
+    def start(self, seed: int) -> Memory:
         """What is remembered between rounds."""
         return {}
 
@@ -127,7 +127,7 @@ class Gradient(Update):
     def exact_norm(self) -> bool:
         return self.radius < math.inf
 
-    def start(self) -> Memory:
+    def start(self, seed: int) -> Memory:
         return {"norm2": 0.0} if self.exact_norm else {}
 
     def rate(self, t: int) -> float:
@@ -152,7 +152,7 @@ class AdaGrad(Update):
     def one_by_one(self) -> bool:
         return True
 
-    def start(self) -> Memory:
+    def start(self, seed: int) -> Memory:
         return {"squares": np.zeros((0, 0))}
 
     def step(self, round: Round, memory: Memory) -> Step:
@@ -179,7 +179,7 @@ class DistanceOverGradient(Update):
     def exact_norm(self) -> bool:
         return True
 
-    def start(self) -> Memory:
+    def start(self, seed: int) -> Memory:
         return {"norm2": 0.0, "farthest": 0.0, "squares": 0.0, "rounds": 0.0}
 
     def step(self, round: Round, memory: Memory) -> Step:
@@ -215,7 +215,7 @@ class Pegasos(Update):
     def exact_norm(self) -> bool:
         return self.project
 
-    def start(self) -> Memory:
+    def start(self, seed: int) -> Memory:
         return {"norm2": 0.0} if self.project else {}
 
     def step(self, round: Round, memory: Memory) -> Step:
@@ -285,7 +285,7 @@ class Implicit(Update):
         if type(loss).__name__ != "Hinge":
             raise ValueError(f"Implicit is derived for the Hinge, got {loss!r}")
 
-    def start(self) -> Memory:
+    def start(self, seed: int) -> Memory:
         return {"threshold": 1 + self.eta * self.lam}
 
     def step(self, round: Round, memory: Memory) -> Step:
@@ -324,7 +324,7 @@ class AdaptiveThreshold(Update):
         if loss.threshold is None:
             raise ValueError(f"AdaptiveThreshold needs a loss with a margin or a tube, got {loss!r}")
 
-    def start(self) -> Memory:
+    def start(self, seed: int) -> Memory:
         return {"threshold": float(self.start_at)}
 
     def step(self, round: Round, memory: Memory) -> Step:

@@ -12,6 +12,8 @@
 #include "learner.hpp"
 #include "merging.hpp"
 #include "projections.hpp"
+#include "pursuit.hpp"
+#include "sampling.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -137,7 +139,7 @@ void bind_learner(nb::module_& m, const char* name) {
             [](L* self, const Composition& hypothesis, std::shared_ptr<Loss> loss, std::shared_ptr<Update> update,
                std::size_t outputs, int average, std::uint64_t seed, std::size_t columns, bool sparse) {
                 const Run run{outputs, static_cast<Average>(average), seed, columns, sparse};
-                new (self) L(hypothesis.make<T>(run), std::move(loss), std::move(update));
+                new (self) L(hypothesis.make<T>(run), std::move(loss), std::move(update), seed);
             },
             "hypothesis"_a, "loss"_a, "update"_a, "outputs"_a, "average"_a, "seed"_a, "columns"_a, "sparse"_a)
         .def(
@@ -274,6 +276,12 @@ NB_MODULE(_core, m) {
         .def(nb::init<double, double, const std::string&, double>(), "eta"_a, "lam"_a, "schedule"_a, "radius"_a);
     nb::class_<AdaGrad, Update>(m, "AdaGrad").def(nb::init<double>(), "eta"_a);
     nb::class_<DistanceOverGradient, Update>(m, "DistanceOverGradient").def(nb::init<>());
+    nb::class_<SampledPassiveAggressive, Update>(m, "SampledPassiveAggressive")
+        .def(nb::init<double, double, double>(), "eta"_a, "alpha"_a, "beta"_a);
+    nb::class_<SampledGradient, Update>(m, "SampledGradient")
+        .def(nb::init<double, double, double>(), "eta"_a, "G"_a, "radius"_a);
+    nb::class_<SampledLogistic, Update>(m, "SampledLogistic")
+        .def(nb::init<const std::string&, double, double, double>(), "variant"_a, "eta"_a, "radius"_a, "c"_a);
     nb::class_<Pegasos, Update>(m, "Pegasos").def(nb::init<double, bool>(), "lam"_a, "project"_a);
     nb::class_<PassiveAggressive, Update>(m, "PassiveAggressive")
         .def(nb::init<const std::string&, double>(), "variant"_a, "C"_a);
@@ -319,6 +327,20 @@ NB_MODULE(_core, m) {
     nb::class_<DualAscent, Budget>(m, "DualAscent")
         .def(nb::init<std::size_t, double, double, const std::string&, bool>(), "budget"_a, "C"_a, "rho"_a,
              "maintenance"_a, "cheap"_a);
+
+    nb::class_<Pursue, Budget>(m, "Pursue").def(nb::init<double, const std::string&>(), "error"_a, "schedule"_a);
+    nb::class_<PursueTogether, Budget>(m, "PursueTogether")
+        .def(nb::init<double, const std::string&, const std::string&>(), "error"_a, "schedule"_a, "put_back"_a);
+    nb::class_<SelectSubset, Budget>(m, "SelectSubset")
+        .def(nb::init<double, const std::string&, std::size_t>(), "error"_a, "schedule"_a, "candidates"_a);
+    nb::class_<InsertRemove, Budget>(m, "InsertRemove")
+        .def(nb::init<double, double>(), "insert_error"_a, "remove_error"_a);
+    nb::class_<Dissimilarity, Budget>(m, "Dissimilarity").def(nb::init<double>(), "threshold"_a);
+    nb::class_<Quantise, Budget>(m, "Quantise").def(nb::init<double>(), "radius"_a);
+    nb::class_<Novelty, Budget>(m, "Novelty")
+        .def(nb::init<double, double, const std::string&>(), "distance"_a, "surprise"_a, "rejected"_a);
+    nb::class_<Coherence, Budget>(m, "Coherence").def(nb::init<double, double>(), "coherence"_a, "ridge"_a);
+    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence").def(nb::init<double>(), "nu"_a);
 
     nb::class_<Map>(m, "Map");
     m.def("Fourier", &directions, "directions"_a, "reach"_a);

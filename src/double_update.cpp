@@ -26,7 +26,7 @@ Weights double_step(double k, double k_b, double w, double loss, double loss_b, 
         if (inside.g <= limit && inside.q <= room) return inside;
     }
     const auto gain = [&](const Weights& e) {
-        return e.g * loss + e.q * loss_b - (k * e.g * e.g + k_b * e.q * e.q) / 2 - w * e.g * e.q;
+        return e.g * (loss - k * e.g / 2 - w * e.q) + e.q * (loss_b - k_b * e.q / 2);
     };
     const Weights first{limit, std::min((loss_b - w * limit) / k_b, room)};
     const Weights second{std::min((loss - w * room) / k, limit), room};
@@ -57,10 +57,16 @@ void change_in_box(Expansion<T>& f, std::size_t i, double c) {
 
 }  // namespace
 
+double Boxed::limit_of(const Round& round) const {
+    const double limit = C_ * round.weight;
+    if (!sane(limit)) throw Diverged(beyond("C times the sample weight is ", limit));
+    return limit;
+}
+
 template <class T>
-bool Boxed::climb(Expansion<T>& f, const Offer<T>& offer) const {
+bool Boxed::climb(Expansion<T>& f, const Offer<T>& offer, double limit) const {
     std::vector<double>& score = f.score->values[0];
-    const double y = offer.round.y, kxx = offer.round.kxx, limit = C_ * offer.round.weight;
+    const double y = offer.round.y, kxx = offer.round.kxx;
     double s = f.scale * f.inner_score(offer.k, 0);
     const double loss = 1 - y * s;
     if (loss <= 0) return false;
@@ -88,7 +94,7 @@ bool Boxed::climb(Expansion<T>& f, const Offer<T>& offer) const {
 
 template <class T>
 void DoubleUpdate::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (offer.coef) climb(f, offer);
+    if (offer.coef) climb(f, offer, limit_of(offer.round));
 }
 
 // ---- Box ----
@@ -115,6 +121,24 @@ std::vector<double> Gram::times(const std::vector<double>& v) const {
     std::vector<double> out(K_.size());
     for (std::size_t i = 0; i < K_.size(); ++i) out[i] = simd<double>().dot(K_[i].data(), v.data(), v.size());
     return out;
+}
+
+double Gram::length2(const std::vector<double>& v, std::size_t j, const std::vector<double>& row) const {
+    const double along = v[j] / row[j];
+    double total = along * v[j];
+    std::vector<std::size_t> cut;
+    std::vector<double> by(n());
+    for (std::size_t i = 0; i < n(); ++i) {
+        total -= ridge * K_[i][i] * v[i] * v[i];
+        by[i] = i == j ? 0 : v[i] - along * row[i];
+        if (by[i] != 0) cut.push_back(i);
+    }
+    for (const std::size_t p : cut) {
+        double sum = ridge * K_[p][p] * by[p];
+        for (const std::size_t q : cut) sum += K_[p][q] * by[q];
+        total += by[p] * sum;
+    }
+    return total;
 }
 
 template <class T>
@@ -167,8 +191,9 @@ void Gram::load(const Store& store) {
 template <class T>
 void DualAscent::enter(Expansion<T>& f, const Offer<T>& offer) {
     if (!offer.coef) return;
+    const double limit = limit_of(offer.round);
     if (f.n() == budget_) make_room(f, offer.work);
-    if (!climb(f, offer)) return;
+    if (!climb(f, offer, limit)) return;
     if (near_) {
         const double* k = neighbours_.row(f, offer);
         k_.assign(k, k + f.n() - 1);
@@ -224,9 +249,10 @@ std::size_t DualAscent::victim(const Expansion<T>& f, const Box& box) {
             const auto i = static_cast<std::size_t>(neighbours_.nearest(j));
             descent[j] -= part * (box.slack[i] + a * neighbours_.affinity(j) - part * f.diagonal[i] / 2);
         } else if (rough) {
-            const std::vector<double> v = share(box, j, &P[j]), change = gram_.times(v);
-            descent[j] = 0;
-            for (std::size_t i = 0; i < f.n(); ++i) descent[j] += v[i] * (box.slack[i] + change[i] / 2);
+            const std::vector<double> v = share(box, j, &P[j]);
+            const double lost2 = approximate_ ? gram_.length2(v, j, P[j])
+                                              : simd<double>().dot(v.data(), gram_.times(v).data(), v.size());
+            descent[j] = simd<double>().dot(v.data(), box.slack.data(), v.size()) + lost2 / 2;
         }
     }
     return oldest_of_least(descent, f.born, size);
@@ -284,7 +310,7 @@ void DualAscent::make_smallest(std::vector<double>& v, const std::vector<double>
         enough = std::max({enough, std::abs(least[i]), std::abs(most[i])});
         diagonal = std::max(diagonal, gram_[i][i]);
     }
-    enough *= 1e-12 * diagonal;
+    enough *= 1e-14 * diagonal;
     const auto release = [&](std::size_t i) {
         wanted.clear();
         for (const std::size_t j : free) wanted.push_back(gram_[i][j]);

@@ -19,9 +19,11 @@ public:
     std::vector<std::string> columns() const override { return {"score", "limit"}; }
 
 protected:
+    // The largest weight of the new term.
+    double limit_of(const Round& round) const;
     // The double update, where there is a loss. Did a term enter?
     template <class T>
-    bool climb(Expansion<T>& f, const Offer<T>& offer) const;
+    bool climb(Expansion<T>& f, const Offer<T>& offer, double limit) const;
 
 private:
     double C_;
@@ -56,6 +58,9 @@ public:
     std::size_t n() const { return K_.size(); }
     const std::vector<double>& operator[](std::size_t i) const { return K_[i]; }
     std::vector<double> times(const std::vector<double>& v) const;
+    // v'Kv for v_j / P_jj times row j of P, the inverse with the ridge, cut off where boxes end. Uncut, Kv would be
+    // zero but at j, so that only what was cut off adds to it.
+    double length2(const std::vector<double>& v, std::size_t j, const std::vector<double>& row) const;
 
     // A term has entered the expansion, or left it.
     template <class T>

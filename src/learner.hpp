@@ -19,7 +19,8 @@ namespace onkel {
 template <class T>
 class Learner {
 public:
-    Learner(std::unique_ptr<Hypothesis<T>> hypothesis, std::shared_ptr<const Loss> loss, std::shared_ptr<Update> update)
+    Learner(std::unique_ptr<Hypothesis<T>> hypothesis, std::shared_ptr<const Loss> loss, std::shared_ptr<Update> update,
+            std::uint64_t seed)
         : loss_(std::move(loss)),
           update_(std::move(update)),
           f_(std::move(hypothesis)),
@@ -27,7 +28,9 @@ public:
           slope_(outputs()),
           coef_(outputs()),
           steps_(update_->one_by_one() ? outputs() * f_->features() : 0),
-          s_one_(2 * outputs()) {}
+          s_one_(2 * outputs()) {
+        update_->start(seed);
+    }
 
     std::size_t n() const { return f_->n(); }
     std::int64_t t() const { return t_; }

@@ -80,10 +80,12 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
     vectors.assign(n * n, 0);
     if (n == 0) return;
     to_three_diagonals(A, n, d, e, vectors);
+    double negligible = 0;  // small eigenvalues of a kernel matrix are noise: no need to get them right
+    for (std::size_t i = 0; i < n; ++i) negligible = std::max(negligible, epsilon * (std::abs(d[i]) + std::abs(e[i])));
     for (std::size_t l = 0; l < n; ++l) {
         for (int sweep = 0;; ++sweep) {
             std::size_t m = l;
-            while (m + 1 < n && std::abs(e[m]) > epsilon * (std::abs(d[m]) + std::abs(d[m + 1]))) ++m;
+            while (m + 1 < n && std::abs(e[m]) > negligible) ++m;
             if (m == l) break;
             if (sweep == 60) throw std::runtime_error("the eigenvalues of a kernel matrix do not converge");
             double g = (d[l + 1] - d[l]) / (2 * e[l]);
@@ -120,7 +122,7 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
 
 namespace {
 
-constexpr double ridge = 1e-13;  // as RIDGE in onkel/linalg.py
+constexpr double ridge = 1e-15;  // as RIDGE in onkel/linalg.py
 
 void rotate_apart(double c, double s, const double* from, const double* other, double* to, double* rest,
                   std::size_t n) {
@@ -135,7 +137,7 @@ void rotate_apart(double c, double s, const double* from, const double* other, d
 
 void Factor::reserve(std::size_t n) {
     if (n <= capacity_) return;
-    const std::size_t wider = std::max<std::size_t>(2 * capacity_, 64);
+    const std::size_t wider = std::max<std::size_t>({2 * capacity_, n, 64});
     const auto grow = [&](std::vector<double>& table) {
         std::vector<double> grown(wider * wider);
         for (std::size_t i = 0; i < capacity_; ++i) {
@@ -248,6 +250,11 @@ std::vector<std::vector<double>> Factor::inverse() const {
         for (std::size_t j = 0; j <= i; ++j) out[slots_[i]][slots_[j]] = out[slots_[j]][slots_[i]] = P[i * n() + j];
     }
     return out;
+}
+
+void Factor::inverse(std::size_t slot, double* out) const {
+    const auto p = static_cast<std::size_t>(std::find(slots_.begin(), slots_.end(), slot) - slots_.begin());
+    for (std::size_t i = 0; i < n(); ++i) out[i] = i < p ? 0 : rows_[i * capacity_ + p];
 }
 
 void Factor::refresh(const std::vector<double>& K) {

@@ -37,6 +37,9 @@ public:
     // K^-1 by slot, likewise.
     std::vector<std::vector<double>> inverse() const;
 
+    // The column of L^-1 that belongs to a slot: their inner products are K^-1[i, j].
+    void inverse(std::size_t slot, double* out) const;
+
     // Is it time to compute it afresh? Then from K, by slot.
     bool stale() const { return removals_ > (n() > 100 ? n() : 100); }
     void refresh(const std::vector<double>& K);

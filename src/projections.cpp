@@ -37,6 +37,11 @@ void Spanned::part_with(Expansion<T>& f, std::size_t i, Workspace<T>& work) {
     for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, a[o], d_.data());
 }
 
+template bool Spanned::join(Expansion<float>&, const Offer<float>&);
+template bool Spanned::join(Expansion<double>&, const Offer<double>&);
+template void Spanned::part_with(Expansion<float>&, std::size_t, Workspace<float>&);
+template void Spanned::part_with(Expansion<double>&, std::size_t, Workspace<double>&);
+
 Project::Project(std::optional<std::size_t> budget, double tolerance, bool squared,
                  const std::optional<std::string>& rule, std::optional<double> U, bool strict_sign)
     : BudgetFor<Project, Spanned>(false),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <stdexcept>
@@ -55,6 +56,7 @@ struct Step {
 class Update {
 public:
     virtual ~Update() = default;
+    virtual void start(std::uint64_t /*seed*/) {}
     virtual Step step(const Round& round, double* coef) = 0;
     // Does every weight move by a step of its own? Then `each` turns the direction coef z into steps (outputs,
     // features).

@@ -117,6 +117,15 @@ _RRF = {"components": 20, "eta": 0.3, "eta_kernel": 0.02}
 _BOGD = {"budget": BUDGET, "eta": 0.3, "lam": 0.01}
 _TVM = {"budget": BUDGET, "C": 10.0, "admit": 1.05, "drop": 1.1, "precision": 1e-11}
 _BDUOL = {"budget": BUDGET, "C": 0.4}
+_FSGD = {"eta": 0.3, "lam": 0.1}
+_POLK = [
+    {**_FSGD, "error": 0.1},
+    {**_FSGD, "error": 0.1, "compression": "multiple"},
+    {**_FSGD, "error": 0.1, "compression": "multiple", "put_back": "largest"},
+    {**_FSGD, "compression": "dissimilarity", "threshold": 4.0},
+    {**_FSGD, "schedule": "1/sqrt(t)"},
+    {"eta": 0.3, "lam": 0.0, "schedule": "1/t", "error": 20.0},
+]
 
 # Estimator -> settings that together use every option it has.
 SETTINGS = {
@@ -186,6 +195,8 @@ SETTINGS = {
         {**_FOGD, "loss": "absolute", "schedule": "adagrad"},
         {"components": 20, "eta_unscaled": 0.02, "loss": "huber", "map": "fastfood"},
     ],
+    "FSGDClassifier": [_FSGD, {**_FSGD, "loss": "logistic"}, {"eta": 0.8, "schedule": "1/sqrt(t)"}],
+    "FSGDRegressor": [_FSGD, {**_FSGD, "loss": "epsilon_insensitive"}, {"eta": 0.8, "schedule": "1/t"}],
     "ForgetronClassifier": [_BUDGET, {**_BUDGET, "legacy_root": True}, {**_BUDGET, "variant": "basic"}],
     "ForgetronRegressor": [
         {**_BUDGET, "eta": 0.8, "epsilon": 0.2},
@@ -193,8 +204,21 @@ SETTINGS = {
         {**_BUDGET, **_STEP, "variant": "basic"},
     ],
     "ILKClassifier": [{"eta": 0.3, "lam": 0.1}, {"eta": 2.0, "lam": 0.0}],
+    "IncDecClassifier": [
+        {**_FSGD, "insert_error": 0.1, "remove_error": 0.05},
+        {**_FSGD, "insert_error": 0.05, "remove_error": 0.1, "loss": "logistic"},
+    ],
+    "IncDecRegressor": [
+        {**_FSGD, "insert_error": 0.2, "remove_error": 0.05},
+        {**_FSGD, "insert_error": 0.05, "remove_error": 0.2, "loss": "huber"},
+    ],
     "KLMSRegressor": [{"eta": 0.15}],
     "KLRSGDClassifier": [{"eta": 0.5}, {"eta": 0.5, "R": 2.0}],
+    "KNLMSRegressor": [
+        {"eta": 0.3},
+        {"eta": 0.3, "coherence": 0.2, "ridge": 0.1},
+    ],
+    "KRLSRegressor": [{"nu": 0.1}, {"nu": 0.5}],
     "KernelPerceptronClassifier": [{}, {"strict_sign_update": True}],
     "KernelPerceptronRegressor": [_STEP],
     "NORMAClassifier": [
@@ -233,6 +257,8 @@ SETTINGS = {
     ],
     "PAClassifier": _PA,
     "PARegressor": [*_PA, {"variant": "I", "C": 0.4, "epsilon": 0.3}],
+    "POLKClassifier": [*_POLK, {**_FSGD, "loss": "logistic"}],
+    "POLKRegressor": [*_POLK, {**_FSGD, "loss": "absolute"}],
     "PegasosClassifier": [{"lam": 0.05}, {"lam": 0.05, "project": True}],
     "ProjectronClassifier": [
         _BUDGET,
@@ -251,6 +277,11 @@ SETTINGS = {
         {**_STEP, "tolerance": 0.6},
         {**_STEP, "budget": 40, "tolerance": 0.2, "squared": True},
     ],
+    "PlattRANRegressor": [
+        {"eta": 0.3},
+        {"eta": 0.05, "distance": 0.8, "surprise": 0.3, "rejected": "lms"},
+    ],
+    "QKLMSRegressor": [{"eta": 0.3}, {"eta": 0.1, "radius": 0.8}],
     "RBPClassifier": [_BUDGET, {**_BUDGET, "strict_sign_update": True}],
     "RBPRegressor": [{**_BUDGET, **_STEP}],
     "RRFClassifier": [
@@ -266,6 +297,14 @@ SETTINGS = {
     ],
     "StoptronClassifier": [_BUDGET, {**_BUDGET, "strict_sign_update": True}],
     "StoptronRegressor": [{**_BUDGET, **_STEP}],
+    "SubsetSelectionClassifier": [
+        {**_FSGD, "error": 0.1},
+        {**_FSGD, "error": 0.1, "candidates": 9, "loss": "logistic"},
+    ],
+    "SubsetSelectionRegressor": [
+        {**_FSGD, "error": 0.2},
+        {**_FSGD, "error": 0.2, "candidates": 9, "loss": "absolute"},
+    ],
     "TVMClassifier": [{**_BUDGET, "C": 2.0}, _TVM, {**_TVM, "bias": False}, {**_TVM, "C": 30.0, "by_margin": True}],
     "TighterPerceptronClassifier": [
         _BUDGET,
@@ -292,7 +331,7 @@ def build(name, **params):
 def on_features(name, params=None):
     """Are random features part of the model? They belong to names, and to one of the kernels that have a spectrum."""
     recipe = ESTIMATORS[name](**(settings(name)[0] if params is None else params))
-    return isinstance(recipe.parts(Gaussian(1.0))[0], (Features, Dual))
+    return hasattr(recipe, "parts") and isinstance(recipe.parts(Gaussian(1.0))[0], (Features, Dual))
 
 
 def kernel_for(name, params):

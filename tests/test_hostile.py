@@ -1,10 +1,12 @@
 """What people hand in by mistake: refused with a sentence, or handled; never a crash, a hang or a warning."""
 
+import os
 import pickle
 import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -12,7 +14,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
-from streams import ESTIMATORS, build, learn, stream_for
+from streams import ESTIMATORS, build, learn, on_features, stream_for
 
 import onkel
 from onkel.budgets import Bounded, Stop
@@ -96,7 +98,7 @@ def test_dictionaries_with_bad_values(engine, name):
     read({"never seen": 1.0})
 
 
-@every_kind
+@pytest.mark.parametrize("name", [*KINDS, *(name for name in ESTIMATORS if on_features(name))])
 def test_dictionaries_without_features(engine, name):
     model, y = build(name), stream_for(ESTIMATORS[name], 4)[1]
     for x in ({}, {"a": 1.0}, {}, {"b": 2.0, "a": 1.0}):
@@ -345,6 +347,40 @@ def test_huge_and_tiny_values(engine, kernel, form, size):
     assert np.isfinite(model.decision_function(np.ones(X.shape))).all()
 
 
+@pytest.mark.parametrize("form", ["dense", "float32", "sparse", "wide"])
+@pytest.mark.parametrize("size", [2e307, 1e305, 1e154, 1e39, 1e-310, 5e-324, 0.0])
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if on_features(name)])
+def test_huge_and_tiny_values_of_random_features(engine, name, form, size):
+    """Learned from and predicted with finite scores, or refused as too large: from the first call and later."""
+    X, y = stream_for(ESTIMATORS[name], 20, form=form)
+    rows = X.copy()
+    (rows.data if sp.issparse(rows) else rows)[:] *= min(size, 2e37) if form == "float32" else size
+
+    def finite_or_refused(call, *args):
+        try:
+            result = call(*args)
+        except ValueError as error:
+            assert re.search("too large", str(error))  # noqa: PT017
+        else:
+            assert result is None or np.isfinite(np.asarray(result, dtype=float)).all()
+
+    first = build(name)
+    finite_or_refused(learn, first, rows, y)
+    model = build(name)
+    learn(model, X, y)
+    before = {k: v.tobytes() for k, v in model.state()[0].items()}
+    for call in (model.predict, getattr(model, "decision_function", model.predict)):
+        finite_or_refused(call, rows)
+    if form in ("dense", "float32"):
+        finite_or_refused(model.predict_one, rows[0])
+    assert {k: v.tobytes() for k, v in model.state()[0].items()} == before
+    finite_or_refused(learn, model, rows, y)
+    if form in ("dense", "float32"):
+        finite_or_refused(model.learn_one, rows[0], y[0])
+    assert all(np.isfinite(a).all() for a in model.state()[0].values())
+    assert np.isfinite(np.asarray(model.predict(X), dtype=float)).all()
+
+
 @every_kind
 def test_values_beyond_float32_are_refused_by_a_float32_model(engine, name):
     model, X, y = trained(name, form="float32")
@@ -404,6 +440,31 @@ def test_odd_but_sound_sparse_matrices(engine):
     empty = sp.csr_array((5, 4))
     model.partial_fit(sp.csr_array((5, 2000)), y[:5])
     build("ForgetronClassifier").partial_fit(empty, y[:5])
+
+
+_EMPTY = """
+import itertools, sys, numpy as np, scipy.sparse as sp, onkel
+from streams import ESTIMATORS, build, learn, scores_of, stream_for
+for name, width in itertools.product(ESTIMATORS, ("sparse", "wide")):
+    X, y = stream_for(ESTIMATORS[name], 40, form=width)
+    rows = X.tolil()
+    rows[::3] = 0
+    rows, found = rows.tocsr(), []
+    for form in (sp.csr_array(rows), rows.toarray()):
+        with onkel.engine(sys.argv[1]):
+            model = build(name)
+            found.append((learn(model, form, y), scores_of(model, form)))
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, atol=1e-10, err_msg=name)
+"""
+
+
+def test_sparse_rows_without_entries(engine):
+    """Stored, scored and merged as rows of zeros; a crash would take this process along."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-c", _EMPTY, engine]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr[-500:]}"
 
 
 _UNSOUND = """

@@ -74,12 +74,14 @@ def norm(model):
 
 
 @pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("name", ["Stoptron", "BudgetPerceptron", "TighterPerceptron", "RBP", "Forgetron"])
+@pytest.mark.parametrize(
+    "name", ["Stoptron", "BudgetPerceptron", "TighterPerceptron", "RBP", "Forgetron", "Projectron"]
+)
 def test_a_budget_never_reached_leaves_the_perceptron(name, several):
     same(run(f"{name}Classifier", several, budget=MANY), run("KernelPerceptronClassifier", several))
 
 
-@pytest.mark.parametrize("name", ["Stoptron", "RBP", "Forgetron"])
+@pytest.mark.parametrize("name", ["Stoptron", "RBP", "Forgetron", "Projectron"])
 def test_a_budget_never_reached_leaves_perceptron_regression(name):
     same(run(f"{name}Regressor", budget=MANY, eta=0.3), run("KernelPerceptronRegressor", eta=0.3))
 
@@ -93,10 +95,19 @@ def test_a_budget_never_reached_leaves_gradient_descent(name, several):
 
 
 @pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("removal", ["smallest", "random", "oldest"])
-def test_a_budget_never_reached_leaves_pegasos(removal, several):
-    bounded = run("BSGDClassifier", several, budget=MANY, lam=0.05, removal=removal)
+@pytest.mark.parametrize(
+    "how", [*({"removal": removal} for removal in ("smallest", "random", "oldest")), {"maintenance": "project"}]
+)
+def test_a_budget_never_reached_leaves_pegasos(how, several):
+    bounded = run("BSGDClassifier", several, budget=MANY, lam=0.05, **how)
     same(bounded, run("PegasosClassifier", several, lam=0.05))
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("variant", ["simple", "nearest", "projecting", "plain"])
+def test_a_budget_never_reached_leaves_passive_aggressive_steps(variant, several):
+    bounded = run("BPAClassifier", several, budget=MANY, C=0.3, variant=variant)
+    same(bounded, run("PAClassifier", several, C=0.3))
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from streams import binary, build, learn, multiclass, regression, scores_of, stream_for
 
 import onkel
-from onkel import budgets, kernels, losses, maps, updates
+from onkel import budgets, kernels, losses, maps, projections, updates
 from onkel.budgets import (
     Forget,
     Landmarks,
@@ -60,6 +60,7 @@ from onkel.losses import (
 )
 from onkel.maps import Fastfood, Fourier, Nystrom, Orthogonal, Reparameterized
 from onkel.part import Part
+from onkel.projections import Project, ProjectSmallest, Refit
 from onkel.random import Random
 from onkel.updates import (
     AdaGrad,
@@ -464,6 +465,13 @@ BUDGETS = [
     Forget(8, legacy_root=True),
     Landmarks(8, 3),
     Landmarks(8, 8, "eager"),
+    Project(),
+    Project(8, 0.4),
+    Project(20, 0.4, squared=True, rule="icml", U=0.3),
+    Project(None, 0.7, rule="jmlr", strict_sign=True),
+    ProjectSmallest(8),
+    *(Refit(8, variant) for variant in ("simple", "nearest", "projecting", "plain")),
+    Refit(1, "nearest"),
 ]
 UPDATES = [
     Perceptron(),
@@ -667,13 +675,15 @@ def test_every_part_of_the_library_is_tried_here():
     known = {cls for cls in Part.known.values() if cls.__module__.startswith("onkel.") and cls not in bases}
     tried = {type(part) for part in PARTS}
     tried |= {type(inner) for kernel in KERNELS for inner in getattr(kernel, "kernels", ())}
-    ours = {cls for cls in known if cls.__module__ in {m.__name__ for m in (budgets, kernels, losses, maps, updates)}}
+    families = {m.__name__ for m in (budgets, kernels, losses, maps, projections, updates)}
+    ours = {cls for cls in known if cls.__module__ in families}
     assert ours - tried == set()
 
 
 @pytest.mark.parametrize("part", PARTS, ids=str)
 def test_parts_are_values(part):
-    names = vars(budgets) | vars(kernels) | vars(losses) | vars(maps) | vars(updates) | {"inf": math.inf}
+    families = (budgets, kernels, losses, maps, projections, updates)
+    names = {name: value for family in families for name, value in vars(family).items()} | {"inf": math.inf}
     again = eval(repr(part), names)
     assert again == part
     assert hash(again) == hash(part)
@@ -776,6 +786,17 @@ REFUSED = [
     (lambda: Landmarks(5, 6), r"Landmarks\.rank must be <= 5, got 6"),
     (lambda: Landmarks(5, 0), r"Landmarks\.rank must be an integer >= 1, got 0"),
     (lambda: Landmarks(5, 2, "now"), r"Landmarks\.switch must be one of 'lazy', 'eager', got 'now'"),
+    (lambda: Project(0), r"Project\.budget must be an integer >= 1, got 0"),
+    (lambda: Project(5, -1), r"Project\.tolerance must be >= 0, got -1"),
+    (lambda: Project(5, math.inf), r"Project\.tolerance must be a finite number, got inf"),
+    (lambda: Project(5, squared=2), r"Project\.squared must be True or False, got 2"),
+    (lambda: Project(5, rule="other"), r"Project\.rule must be one of None, 'icml', 'jmlr', got 'other'"),
+    (lambda: Project(5, rule="icml", U=-1), r"Project\.U must be >= 0, got -1"),
+    (lambda: Project(rule="icml"), r'Project\.U must be given for the rule "icml" without a budget, got None'),
+    (lambda: ProjectSmallest(0), r"ProjectSmallest\.budget must be an integer >= 1, got 0"),
+    (lambda: Refit(5, "none"), r"Refit\.variant must be one of 'simple', 'nearest', 'projecting', 'plain', got 'none'"),
+    (lambda: Refit(5, C=0), r"Refit\.C must be > 0, got 0"),
+    (lambda: Refit(5, "plain", math.inf), r'Refit\.C must be finite for the variant "plain", got inf'),
     (lambda: AdaGrad(0), r"AdaGrad\.eta must be > 0, got 0"),
     (lambda: Fourier("gaussian"), r"Fourier\.kernel must be a kernel, got 'gaussian'"),
     (lambda: Fourier(components=0), r"Fourier\.components must be an integer >= 1, got 0"),
@@ -812,6 +833,9 @@ REFUSED = [
     (lambda: fitted("PAClassifier", variant="III"), r"variant must be one of 'hard', 'I', 'II', got 'III'"),
     (lambda: fitted("BOGDClassifier", removal="new"), r"BOGDClassifier\.removal must be one of 'uniform', 'fifo', got"),
     (lambda: fitted("BOGDClassifier", budget=1), r"budget must be an integer >= 2, got 1"),
+    (lambda: fitted("BPAClassifier", variant="new"), r"BPAClassifier\.variant must be one of 'simple', 'nearest'"),
+    (lambda: fitted("ProjectronPlusPlusClassifier", rule="new"), r"\.rule must be one of 'icml', 'jmlr', got 'new'"),
+    (lambda: fitted("ProjectronPlusPlusClassifier", budget=None), r"ProjectronPlusPlusClassifier\.U must be given"),
     (lambda: fitted("BSGDClassifier", removal="new"), r"BSGDClassifier\.removal must be one of 'smallest'"),
     (lambda: fitted("BSGDClassifier", maintenance="new"), r"BSGDClassifier\.maintenance must be one of 'remove'"),
     (lambda: fitted("BudgetPerceptronClassifier", variant="new"), r"variant must be one of 'plain', 'distil'"),

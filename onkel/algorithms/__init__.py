@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from onkel.estimator import Estimator
-from onkel.faces import Classifier, Detector, Regressor
+from onkel.faces import ClassifierFace, Detector, RegressorFace
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-_TASKS: dict[str, type[Estimator]] = {"Classifier": Classifier, "Regressor": Regressor, "Detector": Detector}
+_TASKS: dict[str, type[Estimator]] = {"Classifier": ClassifierFace, "Regressor": RegressorFace, "Detector": Detector}
 
 
 @dataclass(frozen=True)

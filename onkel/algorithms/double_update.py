@@ -1,4 +1,4 @@
-"""Learners that climb the dual of the hinge, two coefficients at a time."""
+"""Double updates: learners that climb the dual of the hinge, two coefficients at a time."""
 
 from __future__ import annotations
 

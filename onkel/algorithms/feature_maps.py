@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel import border
 from onkel.budgets import Landmarks, RemoveSmallest, Stop
-from onkel.estimator import Array, Estimator, Parts
+from onkel.estimator import Array, OneKernel, Parts
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.kernels import Kernel
@@ -46,7 +46,7 @@ ZHANG = (
 )
 
 
-class _Fourier(Estimator):
+class _Fourier(OneKernel):
     """The fields of FOGD, and what they stand for."""
 
     components: int = 400
@@ -144,7 +144,7 @@ class FOGDRegressor(_Fourier, Regressor):
         return self._features(kernel), as_loss(self.loss, "regression", epsilon=self.epsilon), self._update()
 
 
-class _Nystrom(Estimator):
+class _Nystrom(OneKernel):
     """The fields of NOGD, and what they stand for."""
 
     budget: int = 100
@@ -223,7 +223,7 @@ class NOGDRegressor(_Nystrom, Regressor):
         return self._expansion(kernel), loss, Gradient(self.eta)
 
 
-class _Reparameterized(Estimator):
+class _Reparameterized(OneKernel):
     """The fields of RRF, and what they stand for."""
 
     components: int = 100
@@ -312,7 +312,7 @@ class RRFRegressor(_Reparameterized, Regressor):
         return self._features(kernel), as_loss(self.loss, "regression", **tube), Gradient(self.eta, self.lam)
 
 
-class _Dual(Estimator):
+class _Dual(OneKernel):
     """The fields of DualSGD, and what they stand for."""
 
     budget: int = 100
@@ -400,7 +400,7 @@ class DualSGDRegressor(_Dual, Regressor):
         return self._hypothesis(kernel), as_loss(self.loss, "regression", epsilon=self.epsilon), Pegasos(self.lam)
 
 
-class _Batch(Estimator):
+class _Batch(OneKernel):
     """LLSVM learns from all rows at once: it can be fitted and asked, but does not go on learning."""
 
     budget: int = 100

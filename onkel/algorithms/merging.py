@@ -1,4 +1,4 @@
-"""Learners whose stored points stand for several examples."""
+"""Learners with twin vectors: stored points that stand for several examples."""
 
 from __future__ import annotations
 

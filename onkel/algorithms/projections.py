@@ -81,7 +81,7 @@ class ProjectronRegressor(Regressor):
     budget: int | None = None
     tolerance: float = 0.0
     squared: bool = False
-    eta: float = 0.1
+    eta: float = 0.2
     epsilon: float = 0.1
     paper: ClassVar[str] = ORABONA
     aliases: ClassVar[tuple[str, ...]] = ("Projectron",)
@@ -134,8 +134,8 @@ class ProjectronPlusPlusClassifier(Classifier):
 class BPAClassifier(Classifier):
     """Passive-aggressive on a budget: when full, the new term takes the place of one that others can express.
 
-    l = max(0, 1 - y f(x)), tau = min(C, l / k(x, x)): f <- f + tau y k(x, .);
-    when full, term r leaves and its projection on terms V stays, for the r of the least residual |a_r|^2 |residual_r|^2,
+    l = max(0, 1 - y f(x));  f <- f + tau y k(x, .), tau = min(C, l / k(x, x));
+    when full, term r leaves and its projection on terms V stays, for the r of the least |a_r|^2 |residual_r|^2,
     with V the new term ("simple"), that and the nearest to r ("nearest") or all others ("projecting");
     "plain": r leaves as it is, for the least |f^r - f|^2 / 2 + C l(f^r)
     Several classes: as in PAClassifier.

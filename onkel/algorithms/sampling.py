@@ -1,0 +1,206 @@
+"""Learners that sample: few terms because few examples are let in, and an averaged model that is bounded too."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from onkel.budgets import Unlimited
+from onkel.estimator import Parts
+from onkel.faces import Classifier, Regressor
+from onkel.hypothesis import Expansion
+from onkel.kernels import Kernel
+from onkel.losses import EpsilonInsensitive, Hinge, Logistic, Loss, as_loss
+from onkel.sampling import SampledGradient, SampledLogistic, SampledPassiveAggressive
+
+__all__ = [
+    "OSKLClassifier",
+    "OSKLRegressor",
+    "SPAClassifier",
+    "SPARegressor",
+    "SparseKLRClassifier",
+]
+
+LU = "Lu, Zhao, Hoi: Online sparse passive aggressive learning with kernels. SDM, 2016. doi:10.1137/1.9781611974348.76"
+ZHANG2013 = "Zhang, Yi, Jin, Lin, He: Online kernel learning with a near optimal sparsity bound. ICML, 2013"
+ZHANG2012 = (
+    "Zhang, Jin, Chen, Lin, He: Efficient online learning for large-scale sparse kernel logistic regression. AAAI, 2012"
+)
+
+
+class SPAClassifier(Classifier):
+    """Sparse passive-aggressive learning: a passive-aggressive step, taken with a probability that follows the loss.
+
+    l = max(0, 1 - y f(x));  rho = min(alpha, l) / beta;  with probability rho:
+    f <- f + tau y k(x, .), tau = min(eta / rho, l / k(x, x))
+    The expected number of terms is at most alpha / beta of the rounds. Several classes (an extension): as PAClassifier.
+
+    Composition: Learner(Expansion(kernel, Unlimited()), Hinge(), SampledPassiveAggressive(eta, alpha, beta))
+
+    Parameters
+    ----------
+    eta : largest step times rho, > 0
+    alpha, beta : 0 < alpha <= beta; the larger beta, the fewer terms
+    average : True by default: score with the average of the models, which has the same terms
+    kernel, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    lu2016online: Lu, Zhao, Hoi, SDM, 2016. doi:10.1137/1.9781611974348.76
+    """
+
+    eta: float = 1.0
+    alpha: float = 1.0
+    beta: float = 20.0
+    average: bool | str = True
+    paper: ClassVar[str] = LU
+    aliases: ClassVar[tuple[str, ...]] = ("SPA", "SPA-avg", "SPA-last")
+    cost: ClassVar[str] = "n d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return Expansion(kernel, Unlimited()), Hinge(), SampledPassiveAggressive(self.eta, self.alpha, self.beta)
+
+
+class SPARegressor(Regressor):
+    """Sparse passive-aggressive regression, an extension: the loss is max(0, |y - f(x)| - epsilon).
+
+    As SPAClassifier, with steps tau sgn(y - f(x)); keep alpha of the order of a typical loss
+
+    Composition: Learner(Expansion(kernel, Unlimited()), EpsilonInsensitive(epsilon), SampledPassiveAggressive(eta,
+    alpha, beta))
+
+    Parameters
+    ----------
+    eta, alpha, beta, average : as for SPAClassifier
+    epsilon : half width of the tube, >= 0
+    kernel, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    lu2016online: Lu, Zhao, Hoi, SDM, 2016. doi:10.1137/1.9781611974348.76
+    """
+
+    eta: float = 1.0
+    alpha: float = 1.0
+    beta: float = 5.0
+    epsilon: float = 0.1
+    average: bool | str = True
+    paper: ClassVar[str] = LU
+    aliases: ClassVar[tuple[str, ...]] = ("SPA",)
+    cost: ClassVar[str] = "n d"
+    forgets: ClassVar[bool] = True  # it sees but a part of the rows
+
+    def parts(self, kernel: Kernel) -> Parts:
+        update = SampledPassiveAggressive(self.eta, self.alpha, self.beta)
+        return Expansion(kernel, Unlimited()), EpsilonInsensitive(self.epsilon), update
+
+
+class OSKLClassifier(Classifier):
+    """Online sparse kernel learning: steps of one length, taken with a probability that follows the slope of the loss.
+
+    g = l'(f(x));  with probability |g| / G:  f <- project[f - eta G sgn(g) k(x, .)] onto |f| <= R
+
+    Composition: Learner(Expansion(kernel, Unlimited()), loss, SampledGradient(eta, G, R))
+
+    Parameters
+    ----------
+    eta : step, > 0 (published: 0.9 / G)
+    G : at least the largest slope (1 for the logistic loss); the larger, the fewer terms and the longer the steps
+    R : radius of the ball, > 0
+    loss : "logistic", "exponential", "hinge", "squared_hinge" or an object
+    average : True by default: score with the average of the models, which has the same terms
+    kernel, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    zhang2013online: Zhang, Yi, Jin, Lin, He, ICML, 2013, algorithm 1
+    """
+
+    eta: float = 0.45
+    G: float = 2.0
+    R: float = math.inf
+    loss: Loss | str = "logistic"
+    average: bool | str = True
+    words: ClassVar[dict[str, str]] = {"SampledGradient.radius": "R"}
+    paper: ClassVar[str] = ZHANG2013
+    aliases: ClassVar[tuple[str, ...]] = ("OSKL", "OSKL-avg", "OSKL-last")
+    cost: ClassVar[str] = "n d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        loss = as_loss(self.loss, "classification")
+        return Expansion(kernel, Unlimited()), loss, SampledGradient(self.eta, self.G, self.R)
+
+
+class OSKLRegressor(Regressor):
+    """Online sparse kernel learning for regression.
+
+    g = l'(f(x) - y);  with probability |g| / G (at most 1):  f <- project[f - eta G sgn(g) k(x, .)] onto |f| <= R
+    The squared loss is r^2 / 2 outside the tube |r| <= epsilon; G should be at least the largest |y| + R.
+
+    Composition: Learner(Expansion(kernel, Unlimited()), loss, SampledGradient(eta, G, R))
+
+    Parameters
+    ----------
+    eta, G, R, average : as for OSKLClassifier
+    loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
+    epsilon : half width of the tube of "squared" and "epsilon_insensitive", >= 0
+    kernel, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    zhang2013online: Zhang, Yi, Jin, Lin, He, ICML, 2013, algorithm 1
+    """
+
+    eta: float = 0.1
+    G: float = 2.0
+    R: float = math.inf
+    loss: Loss | str = "squared"
+    epsilon: float = 0.1
+    average: bool | str = True
+    words: ClassVar[dict[str, str]] = {"SampledGradient.radius": "R"}
+    paper: ClassVar[str] = ZHANG2013
+    aliases: ClassVar[tuple[str, ...]] = ("OSKL",)
+    cost: ClassVar[str] = "n d"
+    forgets: ClassVar[bool] = True  # it sees but a part of the rows
+
+    def parts(self, kernel: Kernel) -> Parts:
+        loss = as_loss(self.loss, "regression", epsilon=self.epsilon)
+        return Expansion(kernel, Unlimited()), loss, SampledGradient(self.eta, self.G, self.R)
+
+
+class SparseKLRClassifier(Classifier):
+    """Sparse kernel logistic regression: steps of logistic regression, taken the more rarely the surer the model is.
+
+    p = 1 / (1 + exp(-y f(x)));  f <- project[f + eta (1 - p) y k(x, .)] onto |f| <= R, with probability
+    "margin": (2 - eta) / (2 - eta + eta p);  "auxiliary": c (1 - p) / (c (1 - p) + p);
+    "tight": (1 - eta/2) (1 - p) / (-ln p - eta/2 (1 - p)^2)
+
+    Composition: Learner(Expansion(kernel, Unlimited()), Logistic(), SampledLogistic(variant, eta, R, c))
+
+    Parameters
+    ----------
+    variant : "margin", "auxiliary" (a reconstruction that meets the published sparsity) or "tight"
+    eta : step, in (0, 2)
+    R : radius of the ball, > 0
+    c : of "auxiliary", > 0; the smaller, the fewer terms
+    average : True by default: score with the average of the models, which has the same terms
+    kernel, random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    zhang2012efficient: Zhang, Jin, Chen, Lin, He, AAAI, 2012
+    """
+
+    variant: str = "margin"
+    eta: float = 1.0
+    R: float = math.inf
+    c: float = 2.0
+    average: bool | str = True
+    words: ClassVar[dict[str, str]] = {"SampledLogistic.radius": "R"}
+    paper: ClassVar[str] = ZHANG2012
+    aliases: ClassVar[tuple[str, ...]] = ("Sparse KLR", "Margin", "Auxiliary", "non-conservative KLR")
+    cost: ClassVar[str] = "n d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        update = SampledLogistic(self.variant, self.eta, self.R, self.c)
+        return Expansion(kernel, Unlimited()), Logistic(), update
