@@ -130,11 +130,15 @@ void enter_scored(Expansion<T>& f, const Offer<T>& offer, std::size_t leaves) {
 }  // namespace
 
 std::size_t oldest_of_least(const std::vector<double>& values, const std::vector<double>& born, double size) {
-    const double least = *std::min_element(values.begin(), values.end());
+    const double least = simd<double>().least(values.data(), values.size());
     const double limit = least + 1e-9 * std::max(std::abs(least), size);
     std::size_t best = values.size();
+    double entered = infinity;
     for (std::size_t i = 0; i < values.size(); ++i) {
-        if (values[i] <= limit && (best == values.size() || born[i] < born[best])) best = i;
+        if (values[i] <= limit && born[i] < entered) {
+            entered = born[i];
+            best = i;
+        }
     }
     return best;
 }

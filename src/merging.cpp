@@ -50,6 +50,13 @@ void join(Expansion<T>& f, std::size_t m, std::size_t n, double share, double t,
     f.append(z, t + later, f.length2(z), coef, work);
 }
 
+template <class T>
+double inner_product(const Expansion<T>& f, std::size_t m, std::size_t n) {
+    double total = 0;
+    for (const auto& c : f.coef.values) total += c[m] * c[n];
+    return total;
+}
+
 double distance_of(double kappa) {
     return -std::log(std::min(std::max(kappa, std::numeric_limits<double>::min()), 1.0));
 }
@@ -116,25 +123,23 @@ void Merge::enter(Expansion<T>& f, const Offer<T>& offer) {
 
 template <class T>
 void Merge::merge(Expansion<T>& f, const Offer<T>& offer) {
-    size_.resize(f.n());
-    for (std::size_t i = 0; i < f.n(); ++i) size_[i] = squared_norm(f, i);
+    size_.assign(f.n(), 0);
+    for (const auto& c : f.coef.values) {
+        for (std::size_t i = 0; i < f.n(); ++i) size_[i] += c[i] * c[i];
+    }
     const std::size_t m = oldest_of_least(size_, f.born);
-    const double mm = size_[m];
-    if (!find_others(f, m, f.row_of(f.basis.row(m, offer.work), offer.work))) {
+    const T* kappa = f.row_of(f.basis.row(m, offer.work), offer.work);
+    const std::size_t n = partner(f, m, kappa);
+    if (n == f.n()) {
         f.remove(m, offer.work);
         return;
     }
-    if (by_table_ && f.outputs == 1) {
-        look_up(f.coef.values[0][m]);
-    } else {
-        search(mm);
+    const double distance = distance_of(static_cast<double>(kappa[n]));
+    double h = 0, r = 0;
+    if (distance > 0) {
+        const double along = inner_product(f, m, n);
+        best_share(size_[m], &size_[n], &along, &distance, 1, 44, &h, &r);
     }
-    const std::size_t best = oldest_of_least(harm_, born_, mm);
-    const std::size_t n = others_[best];
-    const double distance = distance_of(kappa_[best]);
-    double h = 0;
-    double r;
-    if (distance > 0) best_share(mm, &nn_[best], &mn_[best], &distance, 1, 44, &h, &r);
     const double u = std::exp(-distance * (1 - h) * (1 - h));
     const double v = std::exp(-distance * h * h);
     std::vector<double> coef(f.outputs);
@@ -145,46 +150,34 @@ void Merge::merge(Expansion<T>& f, const Offer<T>& offer) {
 }
 
 template <class T>
-std::size_t Merge::find_others(const Expansion<T>& f, std::size_t m, const T* kappa) {
-    others_.resize(f.n());
-    for (auto* values : {&a_, &nn_, &mn_, &kappa_, &born_}) values->resize(f.n());
-    std::size_t count = 0;
+std::size_t Merge::partner(const Expansion<T>& f, std::size_t m, const T* kappa) {
+    if (by_table_ && f.outputs == 1) {
+        const auto& a = f.coef.values[0];
+        harm_.resize(f.n());
+        simd<T>().interpolated(table().data(), grid, a[m], a.data(), kappa, f.n(), harm_.data());
+        harm_[m] = infinity;
+        const std::size_t best = oldest_of_least(harm_, f.born, size_[m]);
+        return harm_[best] < infinity ? best : f.n();
+    }
+    for (auto* values : {&nn_, &mn_, &born_, &kappa_}) values->clear();
+    others_.clear();
     for (std::size_t i = 0; i < f.n(); ++i) {
-        double along = 0;
-        for (const auto& c : f.coef.values) along += c[i] * c[m];
-        others_[count] = i;
-        a_[count] = f.coef.values[0][i];
-        nn_[count] = size_[i];
-        mn_[count] = along;
-        kappa_[count] = static_cast<double>(kappa[i]);
-        born_[count] = f.born[i];
-        count += along > 0 && i != m;
+        const double along = inner_product(f, m, i);
+        if (i == m || along <= 0) continue;
+        others_.push_back(i);
+        nn_.push_back(size_[i]);
+        mn_.push_back(along);
+        born_.push_back(f.born[i]);
+        kappa_.push_back(static_cast<double>(kappa[i]));
     }
-    for (auto* values : {&a_, &nn_, &mn_, &kappa_, &born_, &harm_}) values->resize(count);
-    return count;
-}
-
-void Merge::look_up(double a_m) {
-    const double* wd = table().data();
-    constexpr auto last = static_cast<double>(grid - 1);
-    for (std::size_t e = 0; e < a_.size(); ++e) {
-        const double both = a_m + a_[e];
-        double x = std::min(2 * a_m / both, 1.0) * last;
-        double y = std::min(kappa_[e], 1.0) * last;
-        const std::size_t i = std::min(static_cast<std::size_t>(x), grid - 2);
-        const std::size_t j = std::min(static_cast<std::size_t>(y), grid - 2);
-        const double* cell = wd + i * grid + j;
-        x -= static_cast<double>(i);
-        y -= static_cast<double>(j);
-        const double near = (1 - y) * cell[0] + y * cell[1];
-        const double far = (1 - y) * cell[grid] + y * cell[grid + 1];
-        harm_[e] = both * both * ((1 - x) * near + x * far);
-    }
+    if (others_.empty()) return f.n();
+    search(size_[m]);
+    return others_[oldest_of_least(harm_, born_, size_[m])];
 }
 
 void Merge::search(double mm) {
     const std::size_t count = kappa_.size();
-    for (auto* values : {&distance_, &h_, &r_}) values->resize(count);
+    for (auto* values : {&distance_, &h_, &r_, &harm_}) values->resize(count);
     for (std::size_t e = 0; e < count; ++e) distance_[e] = distance_of(kappa_[e]);
     best_share(mm, nn_.data(), mn_.data(), distance_.data(), count, 20, h_.data(), r_.data());
     for (std::size_t e = 0; e < count; ++e) {

@@ -22,19 +22,19 @@ public:
 private:
     template <class T>
     void merge(Expansion<T>& f, const Offer<T>& offer);
-    // Into the first places of others_, those that m may be merged with; returns how many.
+    // The best term to merge m with; n if there is none.
     template <class T>
-    std::size_t find_others(const Expansion<T>& f, std::size_t m, const T* kappa);
-    void look_up(double a_m);
+    std::size_t partner(const Expansion<T>& f, std::size_t m, const T* kappa);
+    // WD of each of the others.
     void search(double mm);
 
     std::size_t budget_;
     bool by_table_;
-    std::vector<double> size_;  // |a_i|^2 of all terms
-    // Of the others:
-    std::vector<std::size_t> others_;
-    std::vector<double> a_, nn_, mn_, kappa_, born_, harm_;
-    std::vector<double> distance_, h_, r_;
+    std::vector<double> size_;            // |a_i|^2 of all terms
+    std::vector<double> harm_;            // WD of all of them, or of those that may be merged with m:
+    std::vector<std::size_t> others_;     // these
+    std::vector<double> nn_, mn_, born_;  // what is known of them
+    std::vector<double> kappa_, distance_, h_, r_;
 };
 
 // A symmetric matrix with a row for each term, which moves as terms do.

@@ -59,6 +59,14 @@ struct Simd {
 
     // The Walsh-Hadamard transform in place, unnormalised; n is a power of 2.
     void (*hadamard)(T* v, std::size_t n);
+
+    // the least of n > 0 numbers, none of them NaN
+    double (*least)(const double* v, std::size_t n);
+
+    // out[i] = (a + b[i])^2 g(a / (a + b[i]), k[i]) where a and b[i] have the same sign, else infinity; g on [0, 1/2] x
+    // [0, 1] is given by its values at size x size nodes and bilinear between them
+    void (*interpolated)(const double* nodes, std::size_t size, double a, const double* b, const T* k, std::size_t n,
+                         double* out);
 };
 
 // The functions for this processor; T is float or double.
