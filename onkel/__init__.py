@@ -12,8 +12,8 @@ from onkel.algorithms.multi_kernel import *  # noqa: F403
 from onkel.algorithms.passive_aggressive import *  # noqa: F403
 from onkel.algorithms.perceptrons import *  # noqa: F403
 from onkel.algorithms.projections import *  # noqa: F403
-from onkel.algorithms.sampling import *  # noqa: F403
 from onkel.algorithms.pursuit import *  # noqa: F403
+from onkel.algorithms.sampling import *  # noqa: F403
 from onkel.estimator import load
 from onkel.native import use as engine
 from onkel.transformers import *  # noqa: F403
