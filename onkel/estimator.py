@@ -182,7 +182,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if not self._started:
             self._check_params()
         reach = self._learner.reach if self._started else math.inf
-        if reach < math.inf and not (np.abs(X.data if hasattr(X, "indptr") else X).max(initial=0) * X.shape[1] < reach):
+        if reach < math.inf and not border.largest(X) * X.shape[1] < reach:
             self._learner.check(X)
         recipe = self.__dict__.get("_recipe", self)
         for kernel in recipe._pool(self._run["columns"] if self._started else X.shape[1]):
