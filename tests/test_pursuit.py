@@ -449,7 +449,7 @@ def test_twins_agree(budget, form):
     outputs_of = {Squared(): 1, Hinge(): 1, Logistic(): 4}
     for loss, outputs in outputs_of.items():
         name = "KLMSRegressor" if loss == Squared() else "OGDClassifier"
-        X, y = stream_for(ESTIMATORS[name], 70, 2, form, outputs > 1)
+        X, y = stream_for(ESTIMATORS[name], 70, 3, form, outputs > 1)
         again = np.random.default_rng(0).permutation(np.r_[np.arange(70), np.arange(30)])
         X, y = X[again], y[again].astype(float)
         for update in (Gradient(0.3, 0.1), Gradient(0.3, 0.1, "1/sqrt(t)"), Pegasos(0.3)):
