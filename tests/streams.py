@@ -264,7 +264,7 @@ SETTINGS = {
         {"eta": 0.02, "G": 30.0, "loss": "exponential"},
     ],
     "OSKLRegressor": [
-        {"eta": 0.1, "G": 6.0, "epsilon": 0.2},
+        {"eta": 0.15, "G": 6.0, "epsilon": 0.2},
         {"eta": 0.1, "G": 6.0, "R": 2.0, "loss": Squared(0.2)},
     ],
     "PAClassifier": _PA,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -263,6 +263,10 @@ class NOGDOMKLClassifier(Pool, ClassifierFace):
     paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("NOGD-OMKL",)
     cost: ClassVar[str] = "m B d"
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"rank": 100}  # as NOGD: a cut through equal eigenvalues is arbitrary
 
     def parts(self, kernel: Kernel) -> Parts:
         rank = max(1, self.budget // 5) if self.rank is None else self.rank
