@@ -1,4 +1,4 @@
-"""The plain C++ twins (plain.cpp, plain_features.cpp) and the machine's peaks (peaks.cpp), compiled and called here."""
+"""The plain C++ twins (plain*.cpp) and the machine's peaks (peaks.cpp), compiled and called here."""
 
 from __future__ import annotations
 
@@ -45,11 +45,15 @@ class Plain:
     """Learners with the hinge loss, compiled with `flags`. Each learns from the rows of X in turn."""
 
     def __init__(self, folder: Path, flags: str) -> None:
-        self._library = build(folder, flags, "plain.cpp", "plain_features.cpp")
+        self._library = build(folder, flags, "plain.cpp", "plain_features.cpp", "plain_merging.cpp")
 
     def ogd(self, X: Any, y: Any, *, eta: float, gamma: float, budget: int = 0, seed: int = 0) -> Counts:
         """Gradient descent with a Gaussian kernel; a budget of 0 has no limit."""
         return self._run("ogd", X, y, eta, gamma, budget, seed)
+
+    def merging(self, X: Any, y: Any, *, gamma: float, budget: int, spare: bool) -> Counts:
+        """Every example becomes a term; over the budget two of them are merged."""
+        return self._run("merging", X, y, gamma, budget, int(spare))
 
     def fourier(self, X: Any, y: Any, *, directions: Any, eta: float) -> Counts:
         """Gradient descent on Fourier features."""

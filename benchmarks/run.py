@@ -30,7 +30,12 @@ from threadpoolctl import threadpool_limits
 
 import onkel
 from onkel import native
+from onkel.hypothesis import Expansion
 from onkel.kernels import Gaussian
+from onkel.learner import Learner
+from onkel.losses import Absolute
+from onkel.merging import Merge
+from onkel.updates import Pegasos
 
 
 def bogd(*, budget: int, eta: float, gamma: float) -> Any:
@@ -86,6 +91,45 @@ def budgeted(bench: Bench) -> Result:
                     }
                 )
     return Result(f"Budgeted OGD, random removal (plain: {FLAGS[1]}; the last ratio: {FLAGS[0]} alone)", rows)
+
+
+def merging(bench: Bench) -> Result:
+    """The merging step of BSGD: every example enters (onkel scores it as well) and makes two terms one."""
+
+    def absolute(search: str, dtype: Any, X: Any, y: Any) -> int:  # a loss that always wants to go where y is
+        f = Expansion(Gaussian(stream.gamma), Merge(budget, search))
+        learner = Learner(f, Absolute(), Pegasos(1.0), columns=X.shape[1], dtype=dtype)
+        engine = native.engine(learner)
+        engine.learn(X, 1e9 * y)
+        return engine.n
+
+    rows, stream, budget = [], streams.ijcnn1(), 1000
+    for dtype in TYPES:
+        X, y = stream.head(budget + bench.size(2000), dtype)
+        for signs, labels in (("both", np.where(np.arange(len(y)) % 2, 1.0, -1.0)), ("one", np.ones(len(y)))):
+            setting = {"gamma": stream.gamma, "budget": budget}
+            runs: Runs = {search: partial(absolute, search, dtype, X, labels) for search in ("table", "exact")}
+            for name, spare in (("plain", False), ("spare", True)):
+                runs[name] = partial(bench.plain[FLAGS[1]].merging, X, labels, **setting, spare=spare)
+            seconds, counts = race(bench.repeats, runs)
+            us = {name: spent / counts["plain"].steps * 1e6 for name, spent in seconds.items()}
+            rows.append(
+                {
+                    "stream": stream.name,
+                    "type": np.dtype(dtype).name,
+                    "B": budget,
+                    "signs": signs,
+                    "table us": us["table"],
+                    "exact us": us["exact"],
+                    "plain us": us["plain"],
+                    "ratio": us["plain"] / us["table"],
+                    "target": 30 if signs == "one" else None,  # of which all are partners
+                    "met": us["plain"] / us["table"] >= 30 if signs == "one" else None,
+                    "sparing plain us": us["spare"],
+                    "ratio to it": us["spare"] / us["table"],
+                }
+            )
+    return Result("Merging steps (plain: powers at two points a step, to 0.01; sparing: exponentials at one)", rows)
 
 
 def unbounded(bench: Bench) -> Result:
@@ -295,7 +339,7 @@ def others(bench: Bench) -> Result:
 
 
 BENCHMARKS = (
-    *(budgeted, unbounded, single, linearity, memory),
+    *(budgeted, merging, unbounded, single, linearity, memory),
     *(features.fourier, features.nystrom, features.learned_widths, features.several_classes, features.million),
     others,
 )

@@ -127,6 +127,9 @@ class RemoveRandom(Budget):
 class RemoveOldest(Budget):
     def __init__(self, budget: int, unbiased: bool, cap: float | None) -> None: ...
 
+class ReplaceSmallest(Budget):
+    def __init__(self, budget: int, unbiased: bool, cap: float | None) -> None: ...
+
 class RemoveWeighted(Budget):
     def __init__(self, budget: int, cap: float | None) -> None: ...
 

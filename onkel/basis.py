@@ -180,6 +180,8 @@ class Basis:
         self._rows = []
         self.sparse = f"{prefix}.x" not in state
         self._refuse_unsound(state, prefix)
+        if not self.sparse and len(self._dense) < len(self._named["born"]):  # it was to be sparse
+            self._dense = np.zeros((len(self._named["born"]), self.width), self.dtype)
         for i in range(len(state[f"{prefix}.born"])):
             if self.sparse:
                 part = slice(*state[f"{prefix}.indptr"][i : i + 2])

@@ -78,6 +78,11 @@ def refuse_non_finite(X: Any) -> None:
     )
 
 
+def largest(X: Any) -> float:
+    """The largest |x_ij|."""
+    return float(np.abs(X.data if hasattr(X, "indptr") else X).max(initial=0))
+
+
 def as_weight(sample_weight: Any, X: Any) -> Array | None:
     """Sample weights: one finite number >= 0 per row (or one for all), or None."""
     if sample_weight is None:

@@ -199,6 +199,13 @@ class RemoveOldest(Replace):
         return int(np.argmin(f.born))
 
 
+class ReplaceSmallest(Replace):
+    """The term of least |coef| makes room; the oldest among equals."""
+
+    def victim(self, f: Expansion, memory: Memory) -> int:
+        return oldest_of_least(np.linalg.norm(f.coef, axis=1), f.born)
+
+
 class RemoveWeighted(Bounded):
     """A random term leaves, the small ones first, and f keeps its expectation (BOGD++).
 

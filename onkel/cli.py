@@ -280,8 +280,9 @@ def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace)
         face = entry.classes.get(FACES[stream.task])
         if face is None:
             continue
-        settings = common | LINEUP[stream.task].get(entry.name, {})
-        if "budget" in face().get_params(deep=False):
+        known = face().get_params(deep=False)
+        settings = {k: v for k, v in common.items() if k in known} | LINEUP[stream.task].get(entry.name, {})
+        if "budget" in known:
             settings["budget"] = arguments.budget or BUDGETS.get(stream.name, BUDGET)
         models[entry.name] = face(**settings)
     return models

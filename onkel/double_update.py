@@ -92,13 +92,15 @@ def climb(f: Expansion, round: Round, k: Array, limit: float, rho: float) -> boo
     return True
 
 
-def in_conflict(f: Expansion, w: Array) -> int | None:
-    """The term of least w among those of a margin below 1, the oldest among equals.
+def rounding(f: Expansion) -> float:
+    """Up to here a loss is none: steps that meet no bound leave margins at exactly 1, and rounding must not decide."""
+    return 1e-5 if f.run.dtype == np.float32 else 1e-9
 
-    A step that meets no bound leaves margins at exactly 1; the tolerance keeps rounding out of it.
-    """
+
+def in_conflict(f: Expansion, w: Array) -> int | None:
+    """The term of least w among those of a margin below 1, the oldest among equals."""
     margins = np.sign(f.coef[:, 0]) * f.scale * f.basis["score"][:, 0]
-    below = margins < 1 - (1e-5 if f.run.dtype == np.float32 else 1e-9)
+    below = margins < 1 - rounding(f)
     return oldest_of_least(np.where(below, w, np.inf), f.born) if below.any() else None
 
 
@@ -171,7 +173,7 @@ class DualAscent(Bounded, Boxed):
         return {"K": np.zeros((0, 0)), "factor": Factor(inverse=not self.cheap, dependent=0.0)}
 
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
-        if coef is None:
+        if coef is None or (f.n == self.budget and round.loss <= rounding(f)):  # no room for a loss that is none
             return
         k, limit = round.k, limit_of(round, self.C)
         if f.n == self.budget:

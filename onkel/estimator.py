@@ -182,7 +182,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if not self._started:
             self._check_params()
         reach = self._learner.reach if self._started else math.inf
-        if reach < math.inf and not (np.abs(X.data if hasattr(X, "indptr") else X).max(initial=0) * X.shape[1] < reach):
+        if reach < math.inf and not border.largest(X) * X.shape[1] < reach:
             self._learner.check(X)
         recipe = self.__dict__.get("_recipe", self)
         for kernel in recipe._pool(self._run["columns"] if self._started else X.shape[1]):
@@ -308,7 +308,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def n_support_(self) -> int:
         """Number of terms."""
         check_is_fitted(self)
-        return len(self._terms()[1]) if self._learner.average == "all" else int(self._learner.n)
+        dead = self._learner.state().get("dead.born", ()) if self._learner.average == "all" else ()
+        return int(self._learner.n) + len(dead)
 
     @property
     def support_vectors_(self) -> Any:
@@ -405,7 +406,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(run["feature_names"], dtype=object)
         self._learner = self._make(run["outputs"], self._run)
         self._learner.restore(arrays)
-        budget = getattr(recipe, "budget", None)
+        budget = getattr(recipe, "budget", None) if isinstance(recipe, OneKernel) else None
         if arrays["t"] < 0 or self._learner.n > (math.inf if budget is None else budget):
             raise ValueError("it has learned a negative number of rounds, or holds more terms than its budget")
 

@@ -9,6 +9,7 @@ hypothesis.move(round, shrink, coef)             f = shrink * f, then the step
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -162,6 +163,8 @@ class Learner:
     def scores(self, X: Any, average: bool | None = None) -> Array:
         """Scores of the last or the averaged model (default: the averaged one if there is one)."""
         f, average = self.hypothesis, bool(self.average) if average is None else average
+        if f.reach < math.inf:
+            self.check(X)
         out = np.zeros((X.shape[0], self.outputs))
         with np.errstate(over="ignore", invalid="ignore"):
             for i, x in enumerate(rows(X)):

@@ -12,7 +12,7 @@ from onkel.basis import between
 from onkel.budgets import Bounded, oldest_of_least
 from onkel.kernels import Gaussian, Kernel
 from onkel.losses import Loss, MarginLoss
-from onkel.updates import Memory, Round
+from onkel.updates import Diverged, Memory, Round, beyond, sane
 
 if TYPE_CHECKING:
     from onkel.hypothesis import Expansion
@@ -169,6 +169,8 @@ class TwinVectors(Bounded):
         s = float(round.s[0])
         if (round.y * s if self.by_margin else abs(s)) > self.admit or round.kxx <= 0:
             return
+        if not sane(self.C * round.weight):
+            raise Diverged(beyond("C times the sample weight is", self.C * round.weight))
         full = f.n == self.budget
         heights = np.abs(np.append(f.scale * (f.matrix() @ f.coef[:, 0]) + f.bias[0], s)) if full else np.zeros(0)
         count = round.weight / f.scale

@@ -152,6 +152,10 @@ class NativeLearner:
         self._core.learn(*_fields(X), y, weight, last, averaged)
         return last, averaged
 
+    def check(self, X: Any) -> None:
+        """Refuse rows whose numbers would overflow, before anything is learned."""
+        self._core.check(*_fields(X))
+
     def scores(self, X: Any, average: bool | None = None) -> Array:
         """Scores of the last or the averaged model (default: the averaged one if there is one)."""
         out = np.empty((X.shape[0], self.outputs))

@@ -112,7 +112,7 @@ class _Random(Transformer):
         """z(x) = [cos q, sin q] / sqrt(components) for the rows x of X."""
         check_is_fitted(self)
         X = self._rows(X, first=False)
-        largest = np.abs(X.data if sp.issparse(X) else X).max(initial=0)
+        largest = border.largest(X)
         if not largest * X.shape[1] < self.map_.reach(self._drawn, X.dtype):
             raise ValueError(f"X holds {largest}, which is too large for random features: scale it")
         return self.map_.features(X, self._drawn, self._learned).astype(X.dtype, copy=False)

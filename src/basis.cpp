@@ -158,7 +158,11 @@ void Basis<T>::widen(std::size_t columns) {
 
 template <class T>
 Row<T> Basis<T>::row(std::size_t i, Workspace<T>& work) const {
-    if (!tiled_) return {rows_[i].values.data(), rows_[i].index.data(), rows_[i].values.size()};
+    static constexpr std::int32_t nowhere = 0;  // a row of zeros is sparse too, and null would say that it is dense
+    if (!tiled_) {
+        const SparseRow& stored = rows_[i];
+        return {stored.values.data(), stored.index.empty() ? &nowhere : stored.index.data(), stored.values.size()};
+    }
     work.row.resize(columns_);
     for (std::size_t j = 0; j < columns_; ++j) work.row[j] = first(i)[j * lanes<T>];
     return {work.row.data(), nullptr, columns_};

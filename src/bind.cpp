@@ -301,6 +301,8 @@ NB_MODULE(_core, m) {
         .def(nb::init<std::size_t, bool, Cap>(), "budget"_a, "unbiased"_a, "cap"_a.none());
     nb::class_<RemoveOldest, Budget>(m, "RemoveOldest")
         .def(nb::init<std::size_t, bool, Cap>(), "budget"_a, "unbiased"_a, "cap"_a.none());
+    nb::class_<ReplaceSmallest, Budget>(m, "ReplaceSmallest")
+        .def(nb::init<std::size_t, bool, Cap>(), "budget"_a, "unbiased"_a, "cap"_a.none());
     nb::class_<RemoveWeighted, Budget>(m, "RemoveWeighted")
         .def(nb::init<std::size_t, Cap>(), "budget"_a, "cap"_a.none());
     nb::class_<RemoveSmallest, Budget>(m, "RemoveSmallest").def(nb::init<std::size_t>(), "budget"_a);

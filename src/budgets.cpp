@@ -161,14 +161,17 @@ void Stop::enter(Expansion<T>& f, const Offer<T>& offer) {
     if (offer.coef && f.n() < budget_) append(f, offer);
 }
 
-template <bool random>
+template <Leaves who>
 template <class T>
-void Replace<random>::enter(Expansion<T>& f, const Offer<T>& offer) {
+void Replace<who>::enter(Expansion<T>& f, const Offer<T>& offer) {
     if (!offer.coef) return;
     const bool full = f.n() == budget_;
     if (full) {
         if (unbiased_) f.foresee(static_cast<double>(budget_) / static_cast<double>(budget_ - 1));
-        f.remove(random ? random_.below(f.n()) : oldest(f.born), offer.work);
+        f.remove(who == Leaves::random   ? random_.below(f.n())
+                 : who == Leaves::oldest ? oldest(f.born)
+                                         : smallest(f),
+                 offer.work);
         if (unbiased_) f.shrink(static_cast<double>(budget_) / static_cast<double>(budget_ - 1));
     }
     append(f, offer);
@@ -470,6 +473,8 @@ template void RemoveRandom::enter(Expansion<float>&, const Offer<float>&);
 template void RemoveRandom::enter(Expansion<double>&, const Offer<double>&);
 template void RemoveOldest::enter(Expansion<float>&, const Offer<float>&);
 template void RemoveOldest::enter(Expansion<double>&, const Offer<double>&);
+template void ReplaceSmallest::enter(Expansion<float>&, const Offer<float>&);
+template void ReplaceSmallest::enter(Expansion<double>&, const Offer<double>&);
 template void RemoveWeighted::enter(Expansion<float>&, const Offer<float>&);
 template void RemoveWeighted::enter(Expansion<double>&, const Offer<double>&);
 template void RemoveSmallest::enter(Expansion<float>&, const Offer<float>&);

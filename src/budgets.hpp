@@ -96,9 +96,11 @@ double squared_norm(const Expansion<T>& f, std::size_t i) {
 template <class T>
 std::size_t smallest(const Expansion<T>& f);
 
-// One term leaves when a new one finds no room: drawn at random, or the oldest.
-template <bool random>
-class Replace final : public BudgetFor<Replace<random>> {
+// One term leaves when a new one finds no room: drawn at random, the oldest, or that of least |coef|.
+enum class Leaves { random, oldest, smallest };
+
+template <Leaves who>
+class Replace final : public BudgetFor<Replace<who>> {
 public:
     Replace(std::size_t budget, bool unbiased, std::optional<double> cap)
         : budget_(budget), unbiased_(unbiased), cap_(cap) {}
@@ -106,10 +108,10 @@ public:
     void enter(Expansion<T>& f, const Offer<T>& offer);
     void start(std::uint64_t seed) override { random_ = Random(seed, "removal"); }
     void save(Store& store) const override {
-        if (random) store.put("budget.random", random_.state);
+        if (who == Leaves::random) store.put("budget.random", random_.state);
     }
     void load(const Store& store, std::size_t, bool, bool) override {
-        if (random) random_.state = store.get<std::uint64_t>("budget.random");
+        if (who == Leaves::random) random_.state = store.get<std::uint64_t>("budget.random");
     }
 
 private:
@@ -119,8 +121,9 @@ private:
     Random random_;
 };
 
-using RemoveRandom = Replace<true>;
-using RemoveOldest = Replace<false>;
+using RemoveRandom = Replace<Leaves::random>;
+using RemoveOldest = Replace<Leaves::oldest>;
+using ReplaceSmallest = Replace<Leaves::smallest>;
 
 class RemoveWeighted final : public BudgetFor<RemoveWeighted> {
 public:

@@ -33,15 +33,18 @@ Weights double_step(double k, double k_b, double w, double loss, double loss_b, 
     return gain(second) > gain(first) ? second : first;
 }
 
+// Up to here a loss is none: steps that meet no bound leave margins at exactly 1, and rounding must not decide.
+template <class T>
+constexpr double rounding = sizeof(T) == sizeof(float) ? 1e-5 : 1e-9;
+
 // The term of least y_i y k_i among those of a margin below 1, or n.
 template <class T>
 std::size_t in_conflict(const Expansion<T>& f, const T* k, double y) {
-    const double below = 1 - (sizeof(T) == sizeof(float) ? 1e-5 : 1e-9);
     bool any = false;
     std::vector<double> w(f.n());
     for (std::size_t i = 0; i < f.n(); ++i) {
         const double own = sign(f.coef.values[0][i]);
-        const bool open = own * f.scale * f.score->values[0][i] < below;
+        const bool open = own * f.scale * f.score->values[0][i] < 1 - rounding<T>;
         any |= open;
         w[i] = open ? own * y * static_cast<double>(k[i]) : infinity;
     }
@@ -190,9 +193,10 @@ void Gram::load(const Store& store) {
 
 template <class T>
 void DualAscent::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
+    const bool full = f.n() == budget_;
+    if (!offer.coef || (full && offer.round.loss <= rounding<T>)) return;  // no room for a loss that is none
     const double limit = limit_of(offer.round);
-    if (f.n() == budget_) make_room(f, offer.work);
+    if (full) make_room(f, offer.work);
     if (!climb(f, offer, limit)) return;
     if (near_) {
         const double* k = neighbours_.row(f, offer);

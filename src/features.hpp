@@ -46,6 +46,7 @@ public:
             throw std::invalid_argument("its values are too large for random features: scale them");
         }
     }
+    void check_query(Row<T> x) const override { check(x); }
     double length2(Row<T>) const override { return 1; }
 
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
@@ -255,6 +256,7 @@ public:
         expansion_.check(x);
         features_.check(x);
     }
+    void check_query(Row<T> x) const override { features_.check(x); }
     double length2(Row<T> x) const override { return expansion_.length2(x); }
 
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {

@@ -60,6 +60,8 @@ public:
 
     // Refuse an example whose numbers would overflow, with a sentence.
     virtual void check(Row<T> x) const = 0;
+    // The same for one to score only, where a number that is too large need not be a meaningless one.
+    virtual void check_query(Row<T>) const {}
     // The row of example i of X, which is about to be learned from.
     virtual T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) = 0;
     // The examples it may have looked at beyond that one are gone.

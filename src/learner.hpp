@@ -54,20 +54,13 @@ public:
     }
 
     void scores(const Rows<T>& X, bool averaged, double* out) const {
-        check_form(X);
+        check_each(X, [this](Row<T> x) { f_->check_query(x); });
         f_->predict(X, averaged, static_cast<double>(t_), out);
     }
 
     // Refuse rows whose numbers would overflow, before anything is learned.
     void check(const Rows<T>& X) const {
-        check_form(X);
-        for (std::size_t i = 0; i < X.n; ++i) {
-            try {
-                f_->check(X[i]);
-            } catch (const std::invalid_argument& error) {
-                throw std::invalid_argument("row " + std::to_string(i) + ": " + error.what());
-            }
-        }
+        check_each(X, [this](Row<T> x) { f_->check(x); });
     }
 
     void widen(std::size_t columns, const Map* map) { f_->widen(columns, map); }
@@ -121,6 +114,18 @@ private:
             f_->move(step.shrink, Offer<T>{now, x, k, coef, work_, each ? steps_.data() : nullptr});
         } catch (const Diverged& error) {
             throw Diverged("row " + std::to_string(i) + ": " + error.what());
+        }
+    }
+
+    template <class Check>
+    void check_each(const Rows<T>& X, Check one) const {
+        check_form(X);
+        for (std::size_t i = 0; i < X.n; ++i) {
+            try {
+                one(X[i]);
+            } catch (const std::invalid_argument& error) {
+                throw std::invalid_argument("row " + std::to_string(i) + ": " + error.what());
+            }
         }
     }
 

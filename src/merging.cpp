@@ -295,6 +295,7 @@ void TwinVectors::enter(Expansion<T>& f, const Offer<T>& offer) {
     const Round& round = offer.round;
     const double s = round.s[0];
     if ((by_margin_ ? round.y * s : std::abs(s)) > admit_ || round.kxx <= 0) return;
+    if (!sane(C_ * round.weight)) throw Diverged(beyond("C times the sample weight is ", C_ * round.weight));
     if (kernel_.n() != f.n()) remember(f);
     const bool full = f.n() == budget_;
     std::vector<double> depths;  // -|f| of the twins

@@ -13,7 +13,7 @@ from onkel.estimator import OneKernel
 from onkel.faces import Classifier
 from onkel.hypothesis import Dual, Features
 from onkel.kernels import Gaussian, Polynomial
-from onkel.losses import Huber, Quantile
+from onkel.losses import Huber, Quantile, Squared
 
 ROUNDS = 320
 COLUMNS = 4
@@ -265,7 +265,7 @@ SETTINGS = {
     ],
     "OSKLRegressor": [
         {"eta": 0.1, "G": 6.0, "epsilon": 0.2},
-        {"eta": 0.1, "G": 6.0, "epsilon": 0.2, "R": 2.0, "loss": "squared"},
+        {"eta": 0.1, "G": 6.0, "R": 2.0, "loss": Squared(0.2)},
     ],
     "PAClassifier": _PA,
     "PARegressor": [*_PA, {"variant": "I", "C": 0.4, "epsilon": 0.3}],

@@ -277,6 +277,21 @@ def test_a_budget_never_reached_leaves_duol(maintenance, cheap):
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("maintenance", MAINTENANCE)
+def test_no_room_is_made_for_an_example_just_fitted(maintenance, dtype):
+    X, y = binary(120)
+    X = X.astype(dtype)
+    model = onkel.BDUOLClassifier(C=20.0, budget=BUDGET, maintenance=maintenance, kernel=KERNELS["uneven"])
+    for i in range(len(X)):
+        learn(model, X[[i]], y[[i]])
+        after = born(model)
+        learn(model, X[[i]], y[[i]])  # its margin is 1, up to rounding
+        if len(after) == BUDGET:
+            np.testing.assert_array_equal(born(model), after)
+
+
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("maintenance", MAINTENANCE)
 def test_a_budget_of_one_term(maintenance):
     X, y = binary(60)

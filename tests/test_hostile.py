@@ -354,7 +354,7 @@ def test_huge_and_tiny_values_of_random_features(engine, name, form, size):
     """Learned from and predicted with finite scores, or refused as too large: from the first call and later."""
     X, y = stream_for(ESTIMATORS[name], 20, form=form)
     rows = X.copy()
-    (rows.data if sp.issparse(rows) else rows)[:] *= min(size, 2e37) if form == "float32" else size
+    (rows.data if sp.issparse(rows) else rows)[:] *= min(size, 1e38) if form == "float32" else size
 
     def finite_or_refused(call, *args):
         try:
@@ -369,10 +369,12 @@ def test_huge_and_tiny_values_of_random_features(engine, name, form, size):
     model = build(name)
     learn(model, X, y)
     before = {k: v.tobytes() for k, v in model.state()[0].items()}
-    for call in (model.predict, getattr(model, "decision_function", model.predict)):
+    score = getattr(model, "decision_function", model.predict)
+    for call in (model.predict, score):
         finite_or_refused(call, rows)
     if form in ("dense", "float32"):
         finite_or_refused(model.predict_one, rows[0])
+        finite_or_refused(score, np.full_like(X[:2], np.finfo(X.dtype).max))
     assert {k: v.tobytes() for k, v in model.state()[0].items()} == before
     finite_or_refused(learn, model, rows, y)
     if form in ("dense", "float32"):
@@ -455,7 +457,9 @@ for name, width in itertools.product(ESTIMATORS, ("sparse", "wide")):
             model = build(name)
             found.append((learn(model, form, y), scores_of(model, form)))
     for a, b in zip(*found):
-        np.testing.assert_allclose(a, b, atol=1e-10, err_msg=name)
+        assert np.isfinite(a).all() and np.isfinite(b).all(), name
+        if ESTIMATORS[name].__module__.endswith("feature_maps"):  # no ties to break between equal rows
+            np.testing.assert_allclose(a, b, atol=1e-10, err_msg=name)
 """
 
 

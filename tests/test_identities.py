@@ -16,6 +16,7 @@ from streams import (
     binary,
     build,
     inputs,
+    kernel_for,
     learn,
     multiclass,
     on_features,
@@ -290,9 +291,9 @@ def test_gaussian_scores_ignore_origin_order_and_units_of_the_features(name, par
 )
 def test_exchanging_two_classes_negates_the_scores(name, params):
     X, y = binary(200)
-    kernel = Gaussian(1.0) if on_features(name, params) else UNEVEN
+    kernel = kernel_for(name, params)
     scores = [learn(build(name, **params, kernel=kernel), X, label) for label in (y, -y)]
-    same(scores[0], -scores[1])
+    same(scores[0], -scores[1], 1e-2 if name.startswith("TVM") else 1e-10)  # TVM stops at its precision
 
 
 @pytest.mark.parametrize("name", ["KernelPerceptronClassifier", "StoptronClassifier", "TighterPerceptronClassifier"])
@@ -316,7 +317,9 @@ def monomials(X, coef0):
     [
         case
         for case in CASES
-        if not case[0].startswith(("Tighter", "QKLMS", "PlattRAN")) and not on_features(*case)  # distances of inputs
+        if not case[0].startswith(("Tighter", "QKLMS", "PlattRAN", "TVM"))  # distances of inputs
+        and case[1].get("maintenance") != "merge"
+        and not on_features(*case)
     ],
 )
 def test_polynomial_kernel_is_its_feature_map(name, params):

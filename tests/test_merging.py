@@ -17,7 +17,7 @@ from onkel.kernels import Gaussian, Laplacian, Polynomial
 from onkel.learner import Learner
 from onkel.losses import EpsilonInsensitive, Hinge, Logistic, Squared
 from onkel.merging import Merge, TwinVectors
-from onkel.updates import Gradient, PassiveAggressive, Pegasos, Perceptron
+from onkel.updates import Diverged, Gradient, PassiveAggressive, Pegasos, Perceptron
 
 GAMMA = 0.25
 KERNEL = Gaussian(GAMMA)
@@ -381,6 +381,17 @@ def test_a_sample_weight_is_a_count():
     counts = np.stack([weight * (y > 0), weight * (y < 0)], axis=1)
     weights, b = box.weighted_svm(KERNEL(X), counts, 0.7, True)
     same(model.decision_function(X), KERNEL(X) @ (weights[:, 0] - weights[:, 1]) + b, 1e-8)
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_weight_out_of_range_leaves_no_point():
+    X, y = stream(rounds=20)
+    model = build("TVMClassifier", C=100.0, kernel=KERNEL)
+    learn(model, X, y)
+    before = model.decision_function(X)
+    with pytest.raises(Diverged, match="row 0: C times the sample weight is 1e\\+151"):
+        learn(model, X[:1] + 0.1, y[:1], sample_weight=[1e149])
+    np.testing.assert_array_equal(model.decision_function(X), before)
 
 
 @pytest.mark.usefixtures("engine")

@@ -24,7 +24,7 @@ from boxes import (
 from boxes.common import margin, mistaken
 from streams import ESTIMATORS, KERNELS, SETTINGS, build, kernel_for, learn, scores_of, stream_for, takes_several
 
-from onkel.losses import Huber, Quantile
+from onkel.losses import Huber, Quantile, Squared
 from onkel.random import Random
 
 SEED = 7
@@ -124,6 +124,8 @@ def box_of(name, params, K, y, outputs):
         draw = Random(SEED, "sampling")
         options["uniforms"] = np.array([draw.uniform() for _ in y])
     if name.startswith("OSKL"):
+        if isinstance(options.get("loss"), Squared):
+            options |= {"loss": "squared", "epsilon": options["loss"].epsilon}
         options.setdefault("loss", "squared" if name.endswith("Regressor") else "logistic")
     if name.startswith("SPA"):
         options = {"alpha": 1.0} | options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -11,13 +12,14 @@ from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.validation import check_is_fitted
 
 from onkel import border
-from onkel.budgets import Landmarks, RemoveSmallest, Stop
+from onkel.budgets import Landmarks, ReplaceSmallest, Stop
 from onkel.estimator import Array, OneKernel, Parts
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.kernels import Kernel
 from onkel.losses import EpsilonInsensitive, Hinge, Loss, as_loss
 from onkel.maps import Fastfood, Fourier, Map, Nystrom, Orthogonal, Reparameterized
+from onkel.part import is_number
 from onkel.transformers import means_of, some_of
 from onkel.updates import AdaGrad, DistanceOverGradient, Gradient, PassiveAggressive, Pegasos, Update
 
@@ -70,6 +72,8 @@ class _Fourier(OneKernel):
         if self.eta_unscaled is not None:
             if eta is not None:
                 raise ValueError(f"eta is {eta!r} and eta_unscaled {self.eta_unscaled!r}: give one of them")
+            if not is_number(self.eta_unscaled) or not 0 < self.eta_unscaled < math.inf:
+                raise ValueError(f"Gradient.eta_unscaled must be > 0, got {self.eta_unscaled!r}")
             eta = self.eta_unscaled * self.components
         if self.schedule == "adagrad":
             return AdaGrad(8 / math.sqrt(2 * self.components) if eta is None else eta)
@@ -321,13 +325,12 @@ class _Dual(OneKernel):
     lam: float = 0.001
     maintenance: str = "merge"
     insert_always: bool = False
-    words: ClassVar[dict[str, str]] = {"RemoveSmallest.budget": "budget"}
 
     def _hypothesis(self, kernel: Kernel) -> Hypothesis:
         makers = self._choice(
             "maintenance",
             merge=lambda: Dual(kernel, Fourier(kernel, self.components), self.budget, self.merge, self.insert_always),
-            remove=lambda: Expansion(kernel, RemoveSmallest(self.budget)),
+            remove=lambda: Expansion(kernel, ReplaceSmallest(self.budget)),
         )
         if self.maintenance == "remove" and self.insert_always:
             raise ValueError('insert_always goes with maintenance="merge"')
@@ -342,7 +345,7 @@ class DualSGDClassifier(_Dual, Classifier):
     A full set of terms is merged first: the `merge` smallest go over, v <- v + sum_i a_i z(x_i)
 
     Composition: Learner(Dual(kernel, Fourier(kernel, components), budget, merge), loss, Pegasos(lam)), or with
-    maintenance "remove" Learner(Expansion(kernel, RemoveSmallest(budget)), loss, Pegasos(lam))
+    maintenance "remove" Learner(Expansion(kernel, ReplaceSmallest(budget)), loss, Pegasos(lam))
 
     Parameters
     ----------
@@ -375,7 +378,7 @@ class DualSGDRegressor(_Dual, Regressor):
     As DualSGDClassifier, with l' = l'(f(x) - y)
 
     Composition: Learner(Dual(kernel, Fourier(kernel, components), budget, merge), loss, Pegasos(lam)), or with
-    maintenance "remove" Learner(Expansion(kernel, RemoveSmallest(budget)), loss, Pegasos(lam))
+    maintenance "remove" Learner(Expansion(kernel, ReplaceSmallest(budget)), loss, Pegasos(lam))
 
     Parameters
     ----------
@@ -418,6 +421,15 @@ class _Batch(OneKernel):
 
     def parts(self, kernel: Kernel) -> Parts:
         raise NotImplementedError
+
+    def _checked(self) -> float:
+        """C of the machine, after a look at the parameters."""
+        if not is_number(self.lam) or not 0 < self.lam < math.inf:
+            raise ValueError(f"Part.lam must be > 0, got {self.lam!r}")
+        Nystrom(rank=self.rank)
+        if not isinstance(self.chunk, Integral) or isinstance(self.chunk, bool) or self.chunk < 1:
+            raise ValueError(f"Part.chunk must be an integer >= 1, got {self.chunk!r}")
+        return 1 / self.lam
 
     def _solve(self, X: Any, target: Array, weight: Array | None, svm: Any) -> None:
         """Landmarks, their Nyström features, and a linear machine on them, written down as an expansion."""
@@ -470,7 +482,7 @@ class LLSVMClassifier(_Batch, Classifier):
     cost: ClassVar[str] = "batch"
 
     def parts(self, kernel: Kernel) -> Parts:
-        return Expansion(kernel, Stop(self.budget)), Hinge(), PassiveAggressive(C=1 / self.lam)
+        return Expansion(kernel, Stop(self.budget)), Hinge(), PassiveAggressive(C=self._checked())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to all rows."""
@@ -482,7 +494,7 @@ class LLSVMClassifier(_Batch, Classifier):
         weight = border.as_weight(sample_weight, X)
         self._refuse_too_large(X)
         if len(border.different(y)) < 2:
-            raise ValueError(f"y holds one class only, {y[0]!r}: a machine needs two")
+            raise ValueError(f"y holds one class only, {y.tolist()[0]!r}: a machine needs two")
         self._know(y, None, X, None)
         self._solve(X, np.searchsorted(self.classes_, y), weight, LinearSVC(loss="hinge"))
         return self
@@ -512,7 +524,8 @@ class LLSVMRegressor(_Batch, Regressor):
     cost: ClassVar[str] = "batch"
 
     def parts(self, kernel: Kernel) -> Parts:
-        return Expansion(kernel, Stop(self.budget)), EpsilonInsensitive(self.epsilon), PassiveAggressive(C=1 / self.lam)
+        update = PassiveAggressive(C=self._checked())
+        return Expansion(kernel, Stop(self.budget)), EpsilonInsensitive(self.epsilon), update
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to all rows."""
