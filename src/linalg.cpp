@@ -252,7 +252,7 @@ std::vector<std::vector<double>> Factor::inverse() const {
     return out;
 }
 
-void Factor::inverse(std::size_t slot, double* out) const {
+void Factor::inverse_column(std::size_t slot, double* out) const {
     const auto p = static_cast<std::size_t>(std::find(slots_.begin(), slots_.end(), slot) - slots_.begin());
     for (std::size_t i = 0; i < n(); ++i) out[i] = i < p ? 0 : rows_[i * capacity_ + p];
 }

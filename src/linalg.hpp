@@ -38,7 +38,7 @@ public:
     std::vector<std::vector<double>> inverse() const;
 
     // The column of L^-1 that belongs to a slot: their inner products are K^-1[i, j].
-    void inverse(std::size_t slot, double* out) const;
+    void inverse_column(std::size_t slot, double* out) const;
 
     // Is it time to compute it afresh? Then from K, by slot.
     bool stale() const { return removals_ > (n() > 100 ? n() : 100); }

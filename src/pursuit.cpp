@@ -91,7 +91,7 @@ std::vector<double> Compressor::joint_costs(const Expansion<T>& f, const std::ve
     for (std::size_t j = 0; j < slots.size(); ++j) {
         double* q = Q.data() + j * n;
         double* own = z.data() + j * f.outputs;
-        span_.factor.inverse(slots[j], q);
+        span_.factor.inverse_column(slots[j], q);
         for (std::size_t o = 0; o < f.outputs; ++o) own[o] = f.scale * f.coef.values[o][slots[j]];
         for (std::size_t i = 0; i < j; ++i) {
             const double* before = Q.data() + i * n;
