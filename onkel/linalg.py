@@ -78,26 +78,31 @@ class Factor:
 
     def _rotate(self, p: int, others: Array) -> None:
         """The inverse without p: rotate its column p into the last row, and drop both."""
-        W, carry = self.W, self.W[p].copy()  # type: ignore[index]
-        for r in range(p, len(W) - 1):  # type: ignore[arg-type]
-            h = np.hypot(carry[p], W[r + 1, p])  # type: ignore[index]
-            c, s = W[r + 1, p] / h, carry[p] / h  # type: ignore[index]
-            W[r], carry = s * W[r + 1] - c * carry, s * carry + c * W[r + 1]  # type: ignore[index]
-        self.W = W[:-1][:, others]  # type: ignore[index]
+        W = self._inverse()
+        carry = W[p].copy()
+        for r in range(p, len(W) - 1):
+            h = np.hypot(carry[p], W[r + 1, p])
+            c, s = W[r + 1, p] / h, carry[p] / h
+            W[r], carry = s * W[r + 1] - c * carry, s * carry + c * W[r + 1]
+        self.W = W[:-1][:, others]
+
+    def _inverse(self) -> Array:
+        """L^-1, which must have been asked for."""
+        assert self.W is not None
+        return self.W
 
     def diagonal(self) -> Array:
         """K^-1[i, i] by slot: one over the squared distance of term i to the span of the others."""
-        return self._by_slot(np.square(self.W).sum(axis=0))  # type: ignore[arg-type]
+        return self._by_slot(np.square(self._inverse()).sum(axis=0))
 
     def inverse(self) -> Array:
         """K^-1 by slot."""
-        assert self.W is not None
-        place = np.argsort(self.slots)
-        return np.asarray((self.W.T @ self.W)[np.ix_(place, place)])
+        W, place = self._inverse(), np.argsort(self.slots)
+        return np.asarray((W.T @ W)[np.ix_(place, place)])
 
     def inverse_columns(self, slots: Array) -> Array:
         """The columns of L^-1 that belong to these terms: K^-1[slots, slots] is their Gram matrix."""
-        return self.W[:, [self._place(slot) for slot in slots]]  # type: ignore[index]
+        return np.asarray(self._inverse()[:, [self._place(slot) for slot in slots]])
 
     def refresh(self, matrix: Callable[[], Array]) -> None:
         """Now and then (after as many removals as there are terms) compute it afresh from K, given by slot."""
