@@ -342,7 +342,8 @@ NB_MODULE(_core, m) {
     nb::class_<Novelty, Budget>(m, "Novelty")
         .def(nb::init<double, double, const std::string&>(), "distance"_a, "surprise"_a, "rejected"_a);
     nb::class_<Coherence, Budget>(m, "Coherence").def(nb::init<double, double>(), "coherence"_a, "ridge"_a);
-    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence").def(nb::init<double>(), "nu"_a);
+    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence")
+        .def(nb::init<double, std::optional<std::size_t>>(), "nu"_a, "budget"_a.none());
 
     nb::class_<Map>(m, "Map");
     m.def("Fourier", &directions, "directions"_a, "reach"_a);

@@ -221,7 +221,7 @@ SETTINGS = {
         {"eta": 0.3},
         {"eta": 0.3, "coherence": 0.2, "ridge": 0.1},
     ],
-    "KRLSRegressor": [{"nu": 0.1}, {"nu": 0.5}],
+    "KRLSRegressor": [{"nu": 0.1, **_BUDGET}, {"nu": 0.1}, {"nu": 0.5}],
     "KernelPerceptronClassifier": [{}, {"strict_sign_update": True}],
     "KernelPerceptronRegressor": [_STEP],
     "NORMAClassifier": [
