@@ -152,17 +152,19 @@ class Restarts(Engine):
         single, instances, s = self.answers(z)
         if weight == 0:
             return np.asarray(s)
-        of_single = [[self.loss(y, score) for score in row] for row in single]
-        values = np.array([[value for value, _ in row] for row in of_single])
-        slopes = np.array([[slope for _, slope in row] for row in of_single])
-        regret = np.array([self.loss(y, score)[0] for score in instances]) - self.loss(y, s)[0]
+        values, slopes = self.loss.each(y, np.concatenate([single.reshape(-1, self.outputs), instances, s[None]]))
+        losses, regret = (
+            values[: self.losses.size].reshape(self.losses.shape),
+            values[self.losses.size : -1] - values[-1],
+        )
+        slopes = slopes[: self.losses.size].reshape(single.shape)
         rates = self._rates(self.eta)
         coef = (1 - 2 * self.lam * rates)[:, None, None, None] * self.coef
         coef -= (weight * rates)[:, None, None, None] * slopes[..., None] * z[:, None]
-        if not (sane(values) and sane(regret) and sane(coef)):
+        if not (sane(values) and sane(coef)):
             raise Diverged(f"row {i}: {beyond('the greatest loss is', values.max())}")
         self.coef = coef
-        self.losses += values
+        self.losses += losses
         self.log_weights -= rates * regret
         self.t += 1
         self._restart()

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from onkel import native
-from onkel.algorithms.multi_kernel import Pool
+from onkel.algorithms.multi_kernel import GAUSSIANS, Pool
 from onkel.estimator import Array, Parts
 from onkel.faces import ClassifierFace, RegressorFace
 from onkel.group_sparsity import DualNorm, DualStep, GroupedExpansion, Proximal
@@ -93,7 +93,7 @@ class OM2Classifier(Grouped, ClassifierFace):
 class _ProximalMKL(Grouped):
     """The fields of online proximal MKL, and what they stand for."""
 
-    eta: float = 0.1
+    eta: float = 1.0
     lam: float = 0.01
     penalty: str = "squared"
 
@@ -152,16 +152,21 @@ class ProximalMKLRegressor(_ProximalMKL, RegressorFace):
 
     Parameters
     ----------
-    eta, lam, penalty : as for ProximalMKLClassifier
+    eta : step of the first round, > 0; the squared loss needs eta_t sum_j k_j(x, x) < 2 before long
+    lam, penalty : as for ProximalMKLClassifier
     loss : "squared", "absolute", "huber", "quantile" or an object
-    kernels, random_state, n_jobs : see Pool
+    kernels : None: thirteen Gaussians, sigma from 2^-6 to 2^6
+    random_state, n_jobs : see Estimator
 
     References
     ----------
     martins2010online: Martins, Figueiredo, Aguiar, Smith, Xing, arXiv:1010.2770, 2010
     """
 
+    eta: float = 0.2
+    lam: float = 0.001
     loss: Loss | str = "squared"
+    default: ClassVar[tuple[Kernel, ...]] = GAUSSIANS  # no step suits polynomials of every size of rows
     paper: ClassVar[str] = MARTINS
     aliases: ClassVar[tuple[str, ...]] = ("online proximal MKL", "FOBOS group lasso")
     cost: ClassVar[str] = "n (d + m)"

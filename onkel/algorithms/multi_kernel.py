@@ -363,6 +363,8 @@ class RakerRegressor(_Raker, RegressorFace):
 class _AdaRaker(_Raker):
     """Raker in instances that restart."""
 
+    eta: float = 10.0
+
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
         maps = [Fourier(kernel, self.components) for kernel in self._pool(run["columns"])]
         return Restarts(
@@ -390,7 +392,7 @@ class AdaRakerClassifier(_AdaRaker, RakerClassifier):
     Parameters
     ----------
     components : D, number of random directions for each kernel, which the instances share
-    eta : step of the weights of features, > 0; in instance j min(1/2, eta / sqrt(2^j))
+    eta : step of the weights of features, > 0; that of instance j is min(1/2, eta / sqrt(2^j))
     eta_weights : rate of the weights of kernels, > 0, made smaller as eta is; None: eta
     lam : regularisation, >= 0
     loss : "logistic", "hinge", "squared_hinge", "exponential" or an object
@@ -429,3 +431,4 @@ class AdaRakerRegressor(_AdaRaker, RakerRegressor):
     paper: ClassVar[str] = SHEN
     aliases: ClassVar[tuple[str, ...]] = ("AdaRaker",)
     cost: ClassVar[str] = "m D (d + log t)"
+    forgets: ClassVar[bool] = True
