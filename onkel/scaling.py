@@ -21,13 +21,14 @@ import scipy.sparse as sp
 
 from onkel import border
 from onkel.basis import State
+from onkel.learner import Engine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 1e140  # its square can still be added up
 BLOCK = 1 << 20  # numbers in a table of running sums
 
 
-class Scaled:
+class Scaled(Engine):
     """A learner around a learner, with the verbs of one.
 
     Parameters
@@ -116,12 +117,6 @@ class Scaled:
         origin = np.where(n[:-1] > 0, self.goal[0], 0.0)
         return (y - mean[1:]) * unit[1:], mean[:-1] + origin, deviation[:-1]
 
-    def learn_one(self, x: Array, y: float, weight: float = 1.0) -> None:
-        """Learn from one dense row."""
-        row = np.asarray(x)[None]
-        self._refuse_one(row)
-        self.learn(row, np.array([y]), np.array([weight]))
-
     # -- predicting
 
     def scores(self, X: Any, average: bool | None = None) -> Array:
@@ -138,12 +133,6 @@ class Scaled:
             unit = float(_units(self.goal[1], self.goal[2], self.rows))
             scores = scores * (1 / unit if unit > 0 else 0.0) + (self.goal[1] / self.rows + self.goal[0])
         return scores
-
-    def score_one(self, x: Array) -> list[float]:
-        """Scores of one dense row."""
-        row = np.asarray(x)[None]
-        self._refuse_one(row)
-        return [float(s) for s in self.scores(row)[0]]
 
     # -- what is inside
 
@@ -174,11 +163,15 @@ class Scaled:
                 f"a value of {border.largest(X):.3g} is too large to be scaled: use numbers below {LARGEST:g}"
             )
 
-    def _refuse_one(self, row: Array) -> None:
-        if row.shape[1] != len(self.first):
-            raise ValueError(f"the row has {row.shape[1]} features, but this model knows {len(self.first)}")
-        border.refuse_non_finite(row)
+    def _one(self, x: Array) -> Array:
+        row = super()._one(x)
         self.check(row)
+        return row
+
+    @property
+    def columns(self) -> int:
+        """Number of features."""
+        return len(self.first)
 
     def widen(self, keys: Array) -> None:
         """Make room for features that were 0 before."""

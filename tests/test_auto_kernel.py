@@ -212,7 +212,7 @@ def test_what_cannot_be_scaled_is_refused():
         model.partial_fit(huge, y)
     with pytest.raises(ValueError, match="too large to be scaled"):
         model.learn_one(huge[3], y[3])
-    with pytest.raises(ValueError, match="has 3 features"):
+    with pytest.raises(ValueError, match="X has 3 features"):
         model.learn_one(X[0, :3], y[0])
     assert np.array_equal(before, model.decision_function(X))
     for wrong, word in (({"discount": 0.0}, "discount"), ({"components": 0}, "components"), ({"budget": 0}, "budget")):
