@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from onkel import native
@@ -63,10 +64,10 @@ class _AutoKernel(Estimator):
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
         recipes = self.recipes(run["columns"])
         learners = [
-            native.engine(Learner(*parts, outputs=outputs, keys=keys, **{**run, "dtype": "float64", "seed": seed}))
+            Learner(*parts, outputs=outputs, keys=keys, **{**run, "dtype": "float64", "seed": seed})
             for parts, seed in zip(recipes, seeds(run["seed"], len(recipes)), strict=True)
         ]
-        hedge = Hedge(learners, seed=run["seed"], **self._hedge())
+        hedge = native.engine(Hedge(learners, seed=run["seed"], jobs=effective_n_jobs(self.n_jobs), **self._hedge()))
         return Scaled(hedge, columns=len(keys), target=self.target, dtype=run["dtype"])
 
     @property
