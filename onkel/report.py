@@ -1,23 +1,30 @@
-"""A race as one self-contained HTML page: curves, tables, settings, and the machine it ran on."""
+"""Races as one self-contained HTML page: curves, tables, settings, and the machine they ran on; and as figures."""
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
-import html
-import importlib.resources
 import math
 import os
 import platform
-import string
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import onkel
-from onkel import native, plots
+from onkel import native, page, plots
 from onkel.datasets import Task
 from onkel.evaluate import Result, Standings, Trace
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Quantity = Callable[[Trace], NDArray[Any]]
+
+_WINDOW = 0.1  # of the stream: what counts as recent
 
 
 def environment() -> dict[str, str]:
@@ -37,6 +44,7 @@ def render(
     *,
     title: str = "onkel race",
     lead: str = "",
+    notice: str = "",
     command: str = "",
     machine: Mapping[str, str] | None = None,
 ) -> str:
@@ -45,35 +53,35 @@ def render(
     Parameters
     ----------
     races : one section each.
-    title, lead : the heading, and a sentence under it.
-    command : the shell command that made the page, shown at its foot.
+    title, lead, notice, command : as in `page.render`.
     machine : default: `environment()`.
     """
     numbers = _numbers(races)
-    machine = environment() if machine is None else machine
-    template = string.Template(importlib.resources.files("onkel").joinpath("report.html").read_text("utf-8"))
-    return template.substitute(
-        version=html.escape(onkel.__version__),
-        title=html.escape(title),
-        lead=f'<p class="soft">{html.escape(lead)}</p>' if lead else "",
-        environment="\n".join(f"<div>{_pair(name, value)}</div>" for name, value in machine.items()),
-        contents=_contents(races),
-        overview=_overview(races, numbers),
-        sections="\n".join(_section(race, numbers, i) for i, race in enumerate(races)),
-        footer=_footer(command),
+    overview = [_overview(races, numbers)] if len(races) > 1 else []
+    return page.render(
+        title,
+        [*overview, *(_section(race, numbers) for race in races)],
+        lead=lead,
+        notice=notice,
+        command=command,
+        facts=environment() if machine is None else machine,
+        footer="Times are of learning and predicting alone, one learner after the other.",
     )
 
 
-def write(
-    path: str | Path,
-    races: Sequence[Standings],
-    *,
-    title: str = "onkel race",
-    lead: str = "",
-    command: str = "",
-) -> None:
-    """Write the page to a file."""
-    Path(path).write_text(render(races, title=title, lead=lead, command=command), encoding="utf-8")
+def write(path: str | Path, races: Sequence[Standings], **words: Any) -> None:
+    """Write the page to a file; words: as of `render`."""
+    Path(path).write_text(render(races, **words), encoding="utf-8")
+
+
+def figures(races: Sequence[Standings]) -> dict[str, str]:
+    """All curves as SVG documents, by a name for a file, such as "digits-recent-error"."""
+    numbers = _numbers(races)
+    return {
+        re.sub(r"\W+", "-", f"{race.stream.name} {panel.name}"): panel.figure()
+        for race in races
+        for panel in panels(race, numbers)
+    }
 
 
 def measure(task: Task) -> str:
@@ -93,14 +101,6 @@ def show_time(microseconds: float) -> str:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.1f} %" if math.isfinite(value) else "diverged"
-
-
-def _percent_mark(value: float) -> str:
-    return f"{100 * value:.3g} %"
-
-
-def _plain_mark(value: float) -> str:
-    return f"{value:.3g}"
 
 
 def _plain(value: float) -> str:
@@ -125,44 +125,38 @@ def _numbers(races: Sequence[Standings]) -> dict[str, int]:
     return {name: i for i, name in enumerate(names)}
 
 
-def _contents(races: Sequence[Standings]) -> str:
-    if len(races) < 2:
-        return ""
-    links = "".join(f'<a href="#race-{i}">{html.escape(race.stream.name)}</a>' for i, race in enumerate(races))
-    return f"<nav>{links}</nav>"
-
-
-def _overview(races: Sequence[Standings], numbers: Mapping[str, int]) -> str:
-    """All learners against all streams, where there are several."""
-    if len(races) < 2:
-        return ""
+def _overview(races: Sequence[Standings], numbers: Mapping[str, int]) -> page.Section:
+    """All learners against all streams."""
     columns = [{result.name: result for result in race.results} for race in races]
-    heads = [("learner", ""), *((race.stream.name, measure(race.stream.task)) for race in races)]
-    rows = []
-    for name, number in numbers.items():
-        cells = [_name_cell(name, number)]
-        for race, column in zip(races, columns, strict=True):
-            cells.append(_error_cell(race, column[name], deviation=False) if name in column else _cell("", "–"))
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    return f'<section class="overview">\n<h2>At a glance</h2>\n{_sortable_table(heads, rows)}\n</section>'
-
-
-def _section(race: Standings, numbers: Mapping[str, int], i: int) -> str:
-    stream = race.stream
-    heading = f"<h2>{html.escape(stream.name)}</h2>\n<p>{html.escape(stream.description)}</p>"
-    if not race.results:
-        return f'<section id="race-{i}">\n{heading}\n<p class="soft">No learner finished.</p>\n</section>'
-    return "\n".join(
+    heads = ["learner", *(f"{race.stream.name}\n{measure(race.stream.task)}" for race in races)]
+    rows = [
         [
-            f'<section id="race-{i}">',
-            heading,
-            f'<p class="soft">{html.escape(summary(race))}</p>',
-            _chart(race, numbers, i),
-            _table(race, numbers),
-            _settings(race),
-            "</section>",
+            page.Cell(name, line=number),
+            *(
+                _error_cell(race, column[name]) if name in column else page.ABSENT
+                for race, column in zip(races, columns, strict=True)
+            ),
         ]
-    )
+        for name, number in numbers.items()
+    ]
+    return page.Section("At a glance", page.table(heads, rows))
+
+
+def _section(race: Standings, numbers: Mapping[str, int]) -> page.Section:
+    about = page.paragraph(race.stream.description)
+    if not race.results:
+        return page.Section(race.stream.name, about + page.paragraph("No learner finished.", soft=True))
+    settings = {
+        result.name: ", ".join(f"{name}={value}" for name, value in result.settings.items()) for result in race.results
+    }
+    parts = [
+        about,
+        page.paragraph(summary(race), soft=True),
+        plots.chart(panels(race, numbers)),
+        _table(race, numbers),
+        page.definitions("Settings of the learners", settings),
+    ]
+    return page.Section(race.stream.name, "\n".join(parts))
 
 
 def summary(race: Standings) -> str:
@@ -174,98 +168,102 @@ def summary(race: Standings) -> str:
     return f"{kind}; {race.examples:,} examples, {stream.features} features; {orders}"
 
 
-def _chart(race: Standings, numbers: Mapping[str, int], i: int) -> str:
+def panels(race: Standings, numbers: Mapping[str, int]) -> list[plots.Panel]:
+    """What a race can draw: errors against examples and time, sizes, times; `numbers` are those of the lines."""
     task = race.stream.task
-    seen = race.results[0].traces[0].seen.astype(np.float64)
-    lines = [plots.Line(result.name, numbers[result.name], seen, result.mean(_error)) for result in race.results]
     name = measure(task)
-    subject = f"{name[0].upper()}{name[1:]} of all predictions so far"
     over = f", mean of {race.orders} orders" if race.orders > 1 else ""
-    return plots.chart(
-        lines,
-        title=f"{subject}, each made before its example was learned{over}",
-        horizontal="examples",
-        show=show_error(task),
-        tick=_percent_mark if task == "classification" else _plain_mark,
-        vertical=plots.error_axis(lines),
-        spare=i,
-    )
+    unit: plots.Unit = "share" if task == "classification" else "number"
+    error: dict[str, Any] = {"unit": unit, "noisy": True}
+    sized = [result for result in race.results if all(trace.size is not None for trace in result.traces)]
+
+    def lines(results: Sequence[Result], y: Quantity, x: Quantity = lambda trace: trace.seen) -> list[plots.Line]:
+        return [plots.Line(result.name, numbers[result.name], result.mean(x), result.mean(y)) for result in results]
+
+    made = [
+        plots.Panel(
+            "error so far",
+            f"{name} of all predictions so far, each made before its example was learned{over}",
+            "examples",
+            lines(race.results, lambda trace: trace.error),
+            **error,
+        ),
+        plots.Panel(
+            "recent error",
+            f"{name} of the last {_WINDOW:.0%} of the stream{over}".replace("%", " %"),
+            "examples",
+            lines(race.results, recent),
+            **error,
+        ),
+        plots.Panel(
+            "error by time",
+            f"{name} so far, against the time spent{over}",
+            "time",
+            lines(race.results, lambda trace: trace.error, lambda trace: trace.seconds),
+            count="seconds",
+            **error,
+        ),
+        plots.Panel(
+            "support vectors",
+            f"Support vectors held{over}",
+            "examples",
+            lines(sized, lambda trace: _known(trace.size)),
+            unit="count",
+        ),
+        plots.Panel(
+            "time",
+            f"Time spent so far{over}",
+            "examples",
+            lines(race.results, lambda trace: trace.seconds),
+            unit="seconds",
+        ),
+    ]
+    return [dataclasses.replace(panel, title=_capital(panel.title)) for panel in made if panel.lines]
 
 
-def _error(trace: Trace) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return trace.error
+def recent(trace: Trace) -> Floats:
+    """The error over the last tenth of the stream, at each checkpoint; at first over all there is."""
+    seen, total = np.r_[0, trace.seen], np.r_[0.0, trace.total]
+    begin = np.searchsorted(seen, trace.seen - _WINDOW * trace.seen[-1], side="right") - 1
+    begin = np.maximum(begin, 0)
+    with np.errstate(invalid="ignore"):  # after a divergence: infinity less infinity
+        mean = (trace.total - total[begin]) / (trace.seen - seen[begin])
+    return np.asarray(mean if trace.task == "classification" else np.sqrt(mean))
+
+
+def _known(size: Integers | None) -> Floats:
+    assert size is not None
+    return size.astype(np.float64)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _table(race: Standings, numbers: Mapping[str, int]) -> str:
-    heads = [
-        ("learner", ""),
-        (measure(race.stream.task), ""),
-        ("support", "vectors"),
-        ("µs per", "example"),
-        ("relative", "time"),
-    ]
-    rows = [_row(race, result, numbers[result.name], i) for i, result in enumerate(race.results)]
-    return _sortable_table(heads, rows, by=1)
+    heads = ["learner", measure(race.stream.task), "support\nvectors", "µs per\nexample", "relative\ntime"]
+    rows = [_row(race, result, numbers[result.name]) for result in race.results]
+    return page.table(heads, rows, ordered_by=1)
 
 
-def _row(race: Standings, result: Result, number: int, i: int) -> str:
+def _row(race: Standings, result: Result, number: int) -> list[page.Cell]:
     relative = race.relative(result)
-    size = ("", "–") if result.size is None else (f"{result.size:.6g}", f"{result.size:,.0f}")
-    cells = [
-        _name_cell(result.name, number),
-        _error_cell(race, result),
-        _cell(*size),
-        _cell(f"{result.microseconds:.6g}", show_time(result.microseconds)),
-        _cell(f"{relative:.6g}", f"{relative:.1f}"),
+    return [
+        page.Cell(result.name, line=number, note=_orders(race, result)),
+        _error_cell(race, result, deviation=True),
+        page.ABSENT if result.size is None else page.Cell(f"{result.size:,.0f}", result.size),
+        page.Cell(show_time(result.microseconds), result.microseconds),
+        page.Cell(f"{relative:.1f}", relative),
     ]
-    return f'<tr data-line="{i}">{"".join(cells)}</tr>'
 
 
-def _name_cell(name: str, number: int) -> str:
-    swatch, text = plots.swatch(number), plots.breakable(name)
-    return _cell(name, f'<span class="name">{swatch}<span>{text}</span></span>')
+def _orders(race: Standings, result: Result) -> str:
+    """Said of a learner that has not run all orders."""
+    done = len(result.traces)
+    return f"{done} of {race.orders} orders" if done < race.orders else ""
 
 
-def _error_cell(race: Standings, result: Result, *, deviation: bool = True) -> str:
+def _error_cell(race: Standings, result: Result, *, deviation: bool = False) -> page.Cell:
     show = show_error(race.stream.task)
-    text = show(result.error)
-    if race.is_best(result):
-        text = f"<strong>{text}</strong>"
-    if deviation and result.deviation is not None:
-        text += f" <small>± {show(result.deviation)}</small>"
-    return _cell(f"{result.error:.9g}" if math.isfinite(result.error) else "", text)
-
-
-def _cell(value: str, content: str) -> str:
-    """A table cell with the value to sort by, empty if there is none."""
-    return f'<td data-value="{html.escape(value)}">{content}</td>'
-
-
-def _sortable_table(heads: Sequence[tuple[str, str]], rows: Sequence[str], by: int | None = None) -> str:
-    """A table with headings of two lines each, said to be sorted by column `by`."""
-    sorts = [' aria-sort="ascending"' if i == by else "" for i in range(len(heads))]
-    texts = ["<br>".join(html.escape(part) for part in parts if part) for parts in heads]
-    head = "".join(
-        f'<th scope="col"{sort}><button type="button">{text}</button></th>'
-        for text, sort in zip(texts, sorts, strict=True)
-    )
-    body = "\n".join(rows)
-    table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-    return f'<div class="scroll">{table}</div>'
-
-
-def _settings(race: Standings) -> str:
-    entries = "\n".join(
-        _pair(result.name, ", ".join(f"{name}={value}" for name, value in result.settings.items()))
-        for result in race.results
-    )
-    return f"<details><summary>Settings of the learners</summary><dl>\n{entries}\n</dl></details>"
-
-
-def _pair(name: str, value: str) -> str:
-    return f"<dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd>"
-
-
-def _footer(command: str) -> str:
-    made = f"Made by <code>{html.escape(command)}</code>. " if command else ""
-    return f"<p>{made}Times are of learning and predicting alone, one learner after the other.</p>"
+    spread = f"± {show(result.deviation)}" if deviation and result.deviation is not None else ""
+    return page.Cell(show(result.error), result.error, note=spread, strong=race.is_best(result))
