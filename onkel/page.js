@@ -232,6 +232,7 @@ class Chart {
 
   show() {
     this.width = this.plot.clientWidth;
+    if (!this.width) return;  // not seen, as in print
     const phone = matchMedia("(max-width: 760px)").matches, height = phone ? 300 : 50 + Math.max(340, 21 * this.learners.length);
     this.drawing = draw(this, this.width, height, false);
     this.plot.innerHTML = this.drawing.svg;
