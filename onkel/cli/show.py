@@ -77,8 +77,8 @@ class Display:
 
 def table(first: str, *others: str, justify: Literal["left", "right"] = "right") -> Table:
     """An empty table with these columns."""
-    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    rows.add_column(first)
+    rows = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    rows.add_column(first, no_wrap=True)
     for name in others:
         rows.add_column(name, justify=justify)
     return rows
