@@ -192,12 +192,12 @@ class Chart {
     const data = JSON.parse(figure.querySelector("script").textContent);
     data.panels.forEach(({x, lines}) => lines.forEach((line) => { line.x ??= x; }));
     Object.assign(this, {figure, number, panels: data.panels, panel: data.panels[0], learners: data.learners});
-    Object.assign(this, {view: null, logX: false, logY: false, at: null, drawing: null});
+    Object.assign(this, {view: null, logX: data.panels[0].log, logY: false, at: null, drawing: null});
     this.section = figure.closest("section").querySelector("h2").textContent;
     this.caption = figure.querySelector("figcaption");
     this.controls = make(`<div class="controls">
       ${this.panels.length > 1 ? choice("measure", `measure-${number}`, this.panels.map((panel) => panel.name)) : ""}
-      <label><input type="checkbox" value="logX">log x</label>
+      <label><input type="checkbox" value="logX"${this.panel.log ? " checked" : ""}>log x</label>
       <label><input type="checkbox" value="logY">log y</label>
       <button type="button" value="whole" hidden>Whole range</button>
       <button type="button" value="all" hidden>Show all</button>

@@ -55,18 +55,20 @@ class Panel:
     ----------
     name : a word or two, to choose it by.
     title, horizontal : what is drawn, and what the horizontal axis counts.
-    lines : a line that has no such measure is left out.
+    lines : those that have such a measure.
     unit, count : how values, and places on the horizontal axis, are written.
     noisy : the beginning, and a line far above the others, may leave the picture (see `error_axis`).
+    log : a logarithmic horizontal axis, to begin with.
     """
 
     name: str
     title: str
-    horizontal: str
     lines: Sequence[Line]
+    horizontal: str = "examples"
     unit: Unit = "number"
     count: Unit = "count"
     noisy: bool = False
+    log: bool = False
 
     def figure(self) -> str:
         """It alone, as an SVG document."""
@@ -75,6 +77,7 @@ class Panel:
             title=self.title,
             horizontal=self.horizontal,
             vertical=error_axis(self.lines) if self.noisy else None,
+            log=self.log,
             tick=TICKS[self.unit],
             count=TICKS[self.count],
         )
@@ -146,7 +149,7 @@ def _data(panels: Sequence[Panel]) -> str:
 
 def _panel_data(panel: Panel, names: Sequence[str]) -> dict[str, Any]:
     """The lines in the order of the names; an x that all share is written once."""
-    words = {name: getattr(panel, name) for name in ("name", "title", "horizontal", "unit", "count", "noisy")}
+    words = {field.name: getattr(panel, field.name) for field in dataclasses.fields(panel) if field.name != "lines"}
     lines = {line.name: line for line in panel.lines}
     common = panel.lines[0].x
     shared = all(np.array_equal(line.x, common) for line in panel.lines)
@@ -269,7 +272,7 @@ def figure(
     vertical: Axis | None = None,
     log: bool = False,
     tick: Callable[[float], str] = "{:g}".format,
-    count: Callable[[float], str] = "{:,.0f}".format,
+    count: Callable[[float], str] = "{:,g}".format,
 ) -> str:
     """A chart as a self-contained SVG document.
 
@@ -279,7 +282,7 @@ def figure(
     title, horizontal : what is drawn, and what the horizontal axis counts
     vertical : the vertical axis (default: from 0); parts of lines outside are cut off
     log : a logarithmic horizontal axis
-    tick, count : values of the vertical, and of a plain horizontal axis as text
+    tick, count : values of the vertical and of the horizontal axis as text (default: plain numbers)
     """
     height = max(_LEAST_HEIGHT - _TOP - _BELOW, _LABEL * len(lines))
     bottom = _TOP + height
@@ -299,7 +302,7 @@ def figure(
         text.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_RIGHT}"/>')
         text.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{html.escape(tick(value))}</text>')
     for value, share in zip(across.ticks, across.share(across.ticks), strict=True):
-        label = f"{10**value:g}" if log else count(value)
+        label = count(10**value if log else value)
         x = _LEFT + (_RIGHT - _LEFT) * float(share)
         text.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="middle">{label}</text>')
     text.append(f'<text x="{_RIGHT}" y="{bottom + 38}" text-anchor="end">{html.escape(horizontal)}</text>')

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import math
 import os
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from onkel.datasets import Task
 from onkel.evaluate import Result, Standings, Trace
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Quantity = Callable[[Trace], NDArray[Any]]
 
 _WINDOW = 0.1  # of the stream: what counts as recent
@@ -80,6 +79,7 @@ def figures(races: Sequence[Standings]) -> dict[str, str]:
     return {
         re.sub(r"\W+", "-", f"{race.stream.name} {panel.name}"): panel.figure()
         for race in races
+        if race.results
         for panel in panels(race, numbers)
     }
 
@@ -169,56 +169,60 @@ def summary(race: Standings) -> str:
 
 
 def panels(race: Standings, numbers: Mapping[str, int]) -> list[plots.Panel]:
-    """What a race can draw: errors against examples and time, sizes, times; `numbers` are those of the lines."""
-    task = race.stream.task
-    name = measure(task)
+    """What a race can draw: errors against examples and time, further measures, sizes, times.
+
+    `numbers` are those of the lines.
+    """
+    name = measure(race.stream.task)
     over = f", mean of {race.orders} orders" if race.orders > 1 else ""
-    unit: plots.Unit = "share" if task == "classification" else "number"
-    error: dict[str, Any] = {"unit": unit, "noisy": True}
-    sized = [result for result in race.results if all(trace.size is not None for trace in result.traces)]
 
-    def lines(results: Sequence[Result], y: Quantity, x: Quantity = lambda trace: trace.seen) -> list[plots.Line]:
-        return [plots.Line(result.name, numbers[result.name], result.mean(x), result.mean(y)) for result in results]
+    def panel(word: str, title: str, y: Quantity, x: Quantity = _seen, **more: Any) -> plots.Panel:
+        lines = [
+            plots.Line(result.name, numbers[result.name], result.mean(x), curve)
+            for result in race.results
+            if not np.isnan(curve := result.mean(y)).all()
+        ]
+        return plots.Panel(word, f"{title[0].upper()}{title[1:]}{over}", lines, **more)
 
+    error: dict[str, Any] = {"unit": "share" if race.stream.task == "classification" else "number", "noisy": True}
+    time: dict[str, Any] = {"horizontal": "time", "count": "seconds"}
     made = [
-        plots.Panel(
-            "error so far",
-            f"{name} of all predictions so far, each made before its example was learned{over}",
-            "examples",
-            lines(race.results, lambda trace: trace.error),
-            **error,
+        panel("error so far", f"{name} of all predictions so far, each before learning from it", _error, **error),
+        panel("recent error", f"{name} over the last {100 * _WINDOW:.0f} % of the stream", recent, **error),
+        panel("error by time", f"{name} so far, against the time spent", _error, _seconds, **time, **error),
+        *(
+            panel(_words(key), f"{_words(key)} of all predictions so far", partial(_measured, key), noisy=True)
+            for key in race.results[0].measures
         ),
-        plots.Panel(
-            "recent error",
-            f"{name} of the last {_WINDOW:.0%} of the stream{over}".replace("%", " %"),
-            "examples",
-            lines(race.results, recent),
-            **error,
-        ),
-        plots.Panel(
-            "error by time",
-            f"{name} so far, against the time spent{over}",
-            "time",
-            lines(race.results, lambda trace: trace.error, lambda trace: trace.seconds),
-            count="seconds",
-            **error,
-        ),
-        plots.Panel(
-            "support vectors",
-            f"Support vectors held{over}",
-            "examples",
-            lines(sized, lambda trace: _known(trace.size)),
-            unit="count",
-        ),
-        plots.Panel(
-            "time",
-            f"Time spent so far{over}",
-            "examples",
-            lines(race.results, lambda trace: trace.seconds),
-            unit="seconds",
-        ),
+        panel("support vectors", "support vectors held", _size, unit="count"),
+        panel("time", "time spent so far", _seconds, unit="seconds"),
     ]
-    return [dataclasses.replace(panel, title=_capital(panel.title)) for panel in made if panel.lines]
+    return [panel for panel in made if panel.lines]
+
+
+def _seen(trace: Trace) -> Floats:
+    return trace.seen.astype(np.float64)
+
+
+def _seconds(trace: Trace) -> Floats:
+    return trace.seconds
+
+
+def _error(trace: Trace) -> Floats:
+    return trace.error
+
+
+def _size(trace: Trace) -> Floats:
+    return np.full(len(trace.seen), np.nan) if trace.size is None else trace.size.astype(np.float64)
+
+
+def _measured(key: str, trace: Trace) -> Floats:
+    return trace.measures[key]
+
+
+def _words(key: str) -> str:
+    """The name of a measure as people write it."""
+    return {"auc": "AUC"}.get(key, key.replace("_", " "))
 
 
 def recent(trace: Trace) -> Floats:
@@ -231,30 +235,33 @@ def recent(trace: Trace) -> Floats:
     return np.asarray(mean if trace.task == "classification" else np.sqrt(mean))
 
 
-def _known(size: Integers | None) -> Floats:
-    assert size is not None
-    return size.astype(np.float64)
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
-
-
 def _table(race: Standings, numbers: Mapping[str, int]) -> str:
-    heads = ["learner", measure(race.stream.task), "support\nvectors", "µs per\nexample", "relative\ntime"]
-    rows = [_row(race, result, numbers[result.name]) for result in race.results]
-    return page.table(heads, rows, ordered_by=1)
-
-
-def _row(race: Standings, result: Result, number: int) -> list[page.Cell]:
-    relative = race.relative(result)
-    return [
-        page.Cell(result.name, line=number, note=_orders(race, result)),
-        _error_cell(race, result, deviation=True),
-        page.ABSENT if result.size is None else page.Cell(f"{result.size:,.0f}", result.size),
-        page.Cell(show_time(result.microseconds), result.microseconds),
-        page.Cell(f"{relative:.1f}", relative),
+    """Errors first; columns nobody has anything to say in are left out."""
+    show = show_error(race.stream.task)
+    ways: dict[str, tuple[str, Callable[[float], str]]] = {
+        "p": ("p of the\ndifference", "{:.3f}".format),
+        **{key: (_words(key), "{:.3f}".format) for key in race.results[0].measures},
+        "held_out": ("held out\n" + measure(race.stream.task), show),
+        "size": ("support\nvectors", "{:,.0f}".format),
+        "bytes": ("memory\nKiB", lambda size: f"{size / 1024:,.0f}"),
+        "microseconds": ("µs per\nexample", show_time),
+        "relative": ("relative\ntime", "{:.1f}".format),
+    }
+    data = race.table()
+    used = {key: way for key, way in ways.items() if any(row[key] is not None for row in data)}
+    rows = [
+        [
+            page.Cell(result.name, line=numbers[result.name], note=_orders(race, result)),
+            _error_cell(race, result, deviation=True),
+            *(_number_cell(row[key], text) for key, (_, text) in used.items()),
+        ]
+        for row, result in zip(data, race.results, strict=True)
     ]
+    return page.table(["learner", measure(race.stream.task), *(head for head, _ in used.values())], rows, ordered_by=1)
+
+
+def _number_cell(value: float | None, text: Callable[[float], str]) -> page.Cell:
+    return page.ABSENT if value is None else page.Cell(text(value), value)
 
 
 def _orders(race: Standings, result: Result) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -167,7 +168,7 @@ def test_every_learner_has_a_row_and_curves(race: Standings) -> None:
     so_far = panels["error so far"]
     assert so_far["x"] == list(range(10, 101, 10))
     assert [line["y"][-1] for line in so_far["lines"]] == [0.15, 0.25]
-    assert so_far["title"].endswith("before its example was learned, mean of 2 orders")
+    assert so_far["title"].endswith("each before learning from it, mean of 2 orders")
     assert [line["y"][-1] for line in panels["support vectors"]["lines"]] == [4, 7]
     assert [line["x"][-1] for line in panels["error by time"]["lines"]] == [0.01, 0.05]
 
@@ -257,13 +258,42 @@ def test_a_learner_that_diverged_is_shown_and_sorted_last() -> None:
 
 
 def test_a_race_nobody_finished(race: Standings) -> None:
+    assert report.figures([standings({})]) == {}
     page = Page(report.render([standings({})]))
     assert any("No learner finished." in text for _, text in page.find("section"))
 
 
-def test_unknown_sizes_are_a_dash() -> None:
-    page = Page(report.render([standings({"Plain": trace("classification", 0.5, size=None)})]))
-    assert table_rows(page)[0][2] == "–"
+def test_unknown_sizes_are_a_dash_and_a_column_of_them_is_left_out() -> None:
+    plain, sized = trace("classification", 0.5, size=None), trace("classification", 0.6)
+    page = Page(report.render([standings({"Plain": plain, "Sized": sized})]))
+    assert [row[2] for row in table_rows(page)] == ["–", "7"]
+    panel = next(panel for panel in data(page)[0]["panels"] if panel["name"] == "support vectors")
+    assert [line["y"] is None for line in panel["lines"]] == [True, False]
+    page = Page(report.render([standings({"Plain": plain})]))
+    assert len(table_rows(page)[0]) == 4
+    assert "support vectors" not in [panel["name"] for panel in data(page)[0]["panels"]]
+
+
+def test_further_measures_have_columns_and_curves() -> None:
+    made = trace("classification", 0.2)
+    curve = np.linspace(0.5, 0.9, len(made.seen))
+    made = dataclasses.replace(made, measures={"auc": curve, "log_loss": curve * np.nan}, bytes=2048, held_out=0.125)
+    page = Page(report.render([standings({"Known": made, "Other": made})]))
+    heads = [text for a, text in page.find("th") if a.get("scope") == "col"]
+    assert heads[:6] == ["learner", "mistake rate", "AUC", "held outmistake rate", "supportvectors", "memoryKiB"]
+    assert table_rows(page)[0][:6] == ["Known", "20.0 %", "0.900", "12.5 %", "7", "2"]
+    panels = {panel["name"]: panel for panel in data(page)[0]["panels"]}
+    assert panels["AUC"]["lines"][0]["y"][-1] == 0.9
+    assert "log loss" not in panels  # nobody has it
+
+
+def test_the_significance_of_a_difference_is_shown() -> None:
+    runs = {"A": [trace("classification", 0.1 + i / 100) for i in range(4)]}
+    runs["B"] = [trace("classification", 0.2 + i**2 / 100) for i in range(4)]
+    page = Page(report.render([standings(runs)]))
+    p = [row[2] for row in table_rows(page)]
+    assert p[0] == "–"
+    assert 0 < float(p[1]) < 0.05
 
 
 def test_write(tmp_path: Path, race: Standings) -> None:
