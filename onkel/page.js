@@ -29,9 +29,9 @@ function roundMarks(low, high, about) {  // multiples of 1, 2 or 5 times a power
   return Array.from({length: last - first + 1}, (_, i) => step * (first + i));
 }
 
-function logMarks(low, high, about) {  // 1, 2 and 5 times powers of ten, thinned out where there are many
+function logMarks(low, high, about) {  // round multiples of powers of ten, as many as there is room for
   const powers = Array.from({length: 40}, (_, i) => i - 20);
-  for (const factors of [[1, 2, 5], [1, 3], [1]]) {
+  for (const factors of [[1, 1.5, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]) {
     const marks = powers.flatMap((p) => factors.map((f) => f * 10 ** p)).filter((m) => low <= m && m <= high);
     if (marks.length <= about || factors.length === 1) return marks.length > 1 ? marks : roundMarks(low, high, 3);
   }
@@ -142,8 +142,10 @@ function draw(chart, width, height, paper) {
   labelled.forEach((i, k) => {
     if ((!wide && !paper) || hidden.has(learners[i].name) || !points(chart, i).length) return;
     const {name, number} = learners[i], place = places[k].toFixed(1), to = right + (paper ? 20 : 30);
-    const leader = `M${ends[i][0].toFixed(1)} ${ends[i][1].toFixed(1)}L${to} ${place}`;
-    out.push(`<path class="leader" data-line="${i}" style="fill:none;stroke:var(--line-${number % 8});stroke-opacity:0.55" d="${leader}"/>`);
+    const [x, y] = ends[i].map((value) => value.toFixed(1)), colour = `var(--line-${number % 8})`;
+    out.push(ends[i][0] > right - 1  // a line that ends before the others gets a point there; leaders would cross all
+      ? `<path class="leader" data-line="${i}" style="fill:none;stroke:${colour};stroke-opacity:0.55" d="M${x} ${y}L${to} ${place}"/>`
+      : `<circle class="line" data-line="${i}" style="fill:${colour}" cx="${x}" cy="${y}" r="3.5"/>`);
     if (!paper) return;
     out.push(`<path style="fill:none;stroke-width:2px;${stroke(number)}" d="M${to + 4} ${place}h22"/>`);
     out.push(text(to + 32, places[k] + 4, "start", `${name} ${chart.value(i)}`, ";fill:var(--ink)"));
@@ -287,9 +289,18 @@ class Chart {
     this.read(at);
   }
 
-  focus(i) {  // let one line stand out; none: -1
-    this.figure.classList.toggle("focused", i >= 0);
+  touch(i) {  // mark a line and its name; none: -1
     this.figure.querySelectorAll("[data-line]").forEach((part) => part.classList.toggle("near", Number(part.dataset.line) === i));
+  }
+
+  focus(i) {  // let a line stand out before all others
+    this.figure.classList.toggle("focused", i >= 0);
+    this.touch(i);
+  }
+
+  nearest(y) {  // the line at the cursor that passes near this height
+    const distance = (i) => Math.abs(this.drawing.Y(points(this, i).filter(([x]) => x <= this.at).at(-1)?.[1] ?? NaN) - y);
+    return this.shown().filter((i) => distance(i) < 12).sort((a, b) => distance(a) - distance(b))[0] ?? -1;
   }
 
   listen() {
@@ -303,6 +314,7 @@ class Chart {
     let start = null;
     plot.addEventListener("pointermove", (event) => {
       this.read(nearest(position(event)));
+      this.touch(this.nearest(event.clientY - plot.getBoundingClientRect().top));
       if (start === null) return;
       const {left, right, top, bottom} = this.drawing;
       const [low, high] = [start, position(event)].map((x) => Math.min(Math.max(x, left), right)).sort((a, b) => a - b);
@@ -320,7 +332,10 @@ class Chart {
       start = null;
       if (dragged) this.zoom(Math.max(value(low), this.drawing.horizontal.low), Math.min(value(high), this.drawing.horizontal.high));
     });
-    plot.addEventListener("pointerleave", () => this.read(null));
+    plot.addEventListener("pointerleave", () => {
+      this.read(null);
+      this.touch(-1);
+    });
     plot.addEventListener("dblclick", () => this.zoom());
     plot.addEventListener("keydown", (event) => {
       const stops = this.stops(), now = this.at === null ? stops.length - 1 : stops.indexOf(this.at), step = event.shiftKey ? 5 : 1;

@@ -188,7 +188,7 @@ def panels(race: Standings, numbers: Mapping[str, int]) -> list[plots.Panel]:
     time: dict[str, Any] = {"horizontal": "time", "count": "seconds"}
     made = [
         panel("error so far", f"{name} of all predictions so far, each before learning from it", _error, **error),
-        panel("recent error", f"{name} over the last {100 * _WINDOW:.0f} % of the stream", recent, **error),
+        panel("recent error", f"{name} in a window of {100 * _WINDOW:.0f} % of the stream", recent, **error),
         panel("error by time", f"{name} so far, against the time spent", _error, _seconds, **time, **error),
         *(
             panel(_words(key), f"{_words(key)} of all predictions so far", partial(_measured, key), noisy=True)
@@ -239,7 +239,7 @@ def _table(race: Standings, numbers: Mapping[str, int]) -> str:
     """Errors first; columns nobody has anything to say in are left out."""
     show = show_error(race.stream.task)
     ways: dict[str, tuple[str, Callable[[float], str]]] = {
-        "p": ("p of the\ndifference", "{:.3f}".format),
+        "p": ("p against\nthe best", "{:.3f}".format),
         **{key: (_words(key), "{:.3f}".format) for key in race.results[0].measures},
         "held_out": ("held out\n" + measure(race.stream.task), show),
         "size": ("support\nvectors", "{:,.0f}".format),
