@@ -56,8 +56,11 @@ function across(chart, width) {
 
 // As plots.error_axis: the beginning of a noisy curve, and one far above all others, may leave the picture.
 function down(chart, {low, high}, height) {
-  const from = chart.panel.noisy && !chart.view && !chart.logX ? 0.2 * high : low;
-  const inside = chart.shown().map((i) => points(chart, i).filter(([x]) => from <= x && x <= high).map(([, y]) => y));
+  const skip = chart.panel.noisy && !chart.view && !chart.logY ? 0.2 : 0;
+  const inside = chart.shown().map((i) => {
+    const from = Math.max(low, skip * chart.panel.lines[i].x.at(-1));
+    return points(chart, i).filter(([x]) => from <= x && x <= high).map(([, y]) => y);
+  });
   const values = inside.map((ys) => chart.logY ? ys.filter((y) => y > 0) : ys).filter((ys) => ys.length);
   const peaks = values.map((ys) => Math.max(...ys)).sort((a, b) => a - b);
   if (!peaks.length) return axis(chart.logY ? 0.1 : 0, 1, chart.logY, 5);
@@ -117,7 +120,7 @@ function draw(chart, width, height, paper) {
   });
   horizontal.marks.forEach((mark) => out.push(text(X(mark), bottom + 18, "middle", TICK[panel.count](mark))));
   out.push(`<g class="caption">${text(right, bottom + 35, "end", panel.horizontal)}</g>`);
-  if (paper) out.push(text(left, 22, "start", panel.title, ";font-weight:600;font-size:13px"));
+  if (paper) out.push(text(left, 22, "start", `${chart.section}: ${panel.title}`, ";font-weight:600;font-size:13px"));
 
   const ends = learners.map((_, i) => {
     const last = points(chart, i).filter(([x]) => horizontal.low <= x && x <= horizontal.high).at(-1);
@@ -145,7 +148,7 @@ function draw(chart, width, height, paper) {
     const [x, y] = ends[i].map((value) => value.toFixed(1)), colour = `var(--line-${number % 8})`;
     out.push(ends[i][0] > right - 1  // a line that ends before the others gets a point there; leaders would cross all
       ? `<path class="leader" data-line="${i}" style="fill:none;stroke:${colour};stroke-opacity:0.55" d="M${x} ${y}L${to} ${place}"/>`
-      : `<circle class="line" data-line="${i}" style="fill:${colour}" cx="${x}" cy="${y}" r="3.5"/>`);
+      : `<circle class="end" data-line="${i}" style="fill:${colour}" cx="${x}" cy="${y}" r="3.5"/>`);
     if (!paper) return;
     out.push(`<path style="fill:none;stroke-width:2px;${stroke(number)}" d="M${to + 4} ${place}h22"/>`);
     out.push(text(to + 32, places[k] + 4, "start", `${name} ${chart.value(i)}`, ";fill:var(--ink)"));
@@ -194,12 +197,12 @@ class Chart {
     const data = JSON.parse(figure.querySelector("script").textContent);
     data.panels.forEach(({x, lines}) => lines.forEach((line) => { line.x ??= x; }));
     Object.assign(this, {figure, number, panels: data.panels, panel: data.panels[0], learners: data.learners});
-    Object.assign(this, {view: null, logX: data.panels[0].log, logY: false, at: null, drawing: null});
+    Object.assign(this, {view: null, logX: false, logY: false, at: null, drawing: null});
     this.section = figure.closest("section").querySelector("h2").textContent;
     this.caption = figure.querySelector("figcaption");
     this.controls = make(`<div class="controls">
       ${this.panels.length > 1 ? choice("measure", `measure-${number}`, this.panels.map((panel) => panel.name)) : ""}
-      <label><input type="checkbox" value="logX"${this.panel.log ? " checked" : ""}>log x</label>
+      <label><input type="checkbox" value="logX">log x</label>
       <label><input type="checkbox" value="logY">log y</label>
       <button type="button" value="whole" hidden>Whole range</button>
       <button type="button" value="all" hidden>Show all</button>
@@ -212,8 +215,14 @@ class Chart {
     this.buttons = [...this.legend.children];
     figure.append(this.controls, frame, make('<div class="printed"></div>'));
     figure.insertBefore(this.controls, this.caption);
+    this.choose(this.panel);
     this.listen();
     new ResizeObserver(() => this.plot.clientWidth !== this.width && this.show()).observe(this.plot);
+  }
+
+  choose(panel) {
+    Object.assign(this, {panel, view: null, logX: panel.log});
+    this.controls.querySelector("[value=logX]").checked = panel.log;
   }
 
   shown() { return this.learners.map((_, i) => i).filter((i) => !hidden.has(this.learners[i].name) && this.panel.lines[i].y); }
@@ -348,7 +357,7 @@ class Chart {
       event.preventDefault();
     });
     this.controls.addEventListener("change", ({target}) => {
-      if (target.type === "radio") Object.assign(this, {panel: this.panels[target.value], view: null});
+      if (target.type === "radio") this.choose(this.panels[target.value]);
       else this[target.value] = target.checked;
       this.at = null;
       this.show();

@@ -70,11 +70,11 @@ class Panel:
     noisy: bool = False
     log: bool = False
 
-    def figure(self) -> str:
-        """It alone, as an SVG document."""
+    def figure(self, prefix: str = "") -> str:
+        """It alone, as an SVG document; the prefix goes before the title."""
         return figure(
             self.lines,
-            title=self.title,
+            title=prefix + self.title,
             horizontal=self.horizontal,
             vertical=error_axis(self.lines) if self.noisy else None,
             log=self.log,
@@ -281,7 +281,7 @@ def figure(
     lines : each with its own x
     title, horizontal : what is drawn, and what the horizontal axis counts
     vertical : the vertical axis (default: from 0); parts of lines outside are cut off
-    log : a logarithmic horizontal axis
+    log : a logarithmic horizontal axis, of what is positive
     tick, count : values of the vertical and of the horizontal axis as text (default: plain numbers)
     """
     height = max(_LEAST_HEIGHT - _TOP - _BELOW, _LABEL * len(lines))
@@ -293,7 +293,8 @@ def figure(
 
     def place(x: Any, y: Any) -> tuple[Floats, Floats]:
         """Where points lie on the paper."""
-        values = np.log10(x) if log else np.asarray(x)
+        with np.errstate(divide="ignore"):  # 0 lies infinitely far to the left, and is not drawn
+            values = np.log10(x) if log else np.asarray(x)
         return _LEFT + (_RIGHT - _LEFT) * across.share(values), bottom - height * down.share(y)
 
     text = [f'<text x="{_LEFT}" y="22" class="title">{html.escape(title)}</text>']
@@ -306,30 +307,51 @@ def figure(
         x = _LEFT + (_RIGHT - _LEFT) * float(share)
         text.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="middle">{label}</text>')
     text.append(f'<text x="{_RIGHT}" y="{bottom + 38}" text-anchor="end">{html.escape(horizontal)}</text>')
-    shares = [_clip(1.0 - down.share(line.y[-1])) for line in lines]
-    gap = min(_LABEL / height, 1 / max(len(lines), 1))
     box = (_LEFT, _TOP, _RIGHT - _LEFT, height)
-    window = '<svg x="{}" y="{}" width="{}" height="{}" viewBox="{} {} {} {}">'.format(*box, *box)  # cuts off
-    for line, share, label_share in reversed(list(zip(lines, shares, spread(shares, gap), strict=True))):
-        look = f'class="line{line.number % COLOURS}" stroke-dasharray="{_dash(line.number)}"'
-        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(*place(line.x, line.y), strict=True) if math.isfinite(b))
-        text.append(f'<g {look}>{window}<polyline points="{points}"/></svg>')
-        begin, target = float(place(line.x[-1:], line.y[-1:])[0][0]), _TOP + height * label_share
-        leader = f"M{begin:.1f} {_TOP + height * share:.1f}L{_RIGHT + 24} {target:.1f}"
-        text.append(f'<path class="leader" d="{leader}"/></g>')
-        name = f"{html.escape(line.name)}: {html.escape(tick(_three(line.y[-1])))}"
-        text.append(f'<text x="{_RIGHT + 30}" y="{target + 4:.1f}">{name}</text>')
-    light, dark = ("".join(f".line{i}{{stroke:{pair[k]}}}" for i, pair in enumerate(PALETTE)) for k in (0, 1))
-    style = (
-        "text{font:13px system-ui,sans-serif;fill:#333}.title{font-weight:600;font-size:15px}"
-        ".grid{stroke:#8884;fill:none}"
-        f"g{{fill:none;stroke-width:2;stroke-linejoin:round}}.leader{{stroke-width:1;stroke-dasharray:none;opacity:.5}}{light}"
-        f"@media(prefers-color-scheme:dark){{text{{fill:#ddd}}{dark}}}"
+    text.append('<svg x="{}" y="{}" width="{}" height="{}" viewBox="{} {} {} {}">'.format(*box, *box))  # cuts off
+    for line in reversed(lines):  # the first over the others
+        drawn = [(a, b) for a, b in zip(*place(line.x, line.y), strict=True) if math.isfinite(a) and math.isfinite(b)]
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in drawn)
+        text.append(f'<polyline {_look(line)} points="{points}"/>')
+    text.append("</svg>")
+    shares = [_clip(1.0 - down.share(line.y[-1])) for line in lines]
+    names = [f"{line.name}: {tick(_three(line.y[-1])) if math.isfinite(line.y[-1]) else 'diverged'}" for line in lines]
+    gap = min(_LABEL / height, 1 / max(len(lines), 1))
+    for line, name, share, label_share in zip(lines, names, shares, spread(shares, gap), strict=True):
+        end, target = float(place(line.x[-1:], line.y[-1:])[0][0]), _TOP + height * label_share
+        text.append(_end(line, end, _TOP + height * share, target))
+        text.append(f'<path {_look(line)} d="M{_RIGHT + 28} {target:.1f}h22"/>')
+        text.append(f'<text x="{_RIGHT + 56}" y="{target + 4:.1f}">{html.escape(name)}</text>')
+    width = max(_WIDTH, _RIGHT + 64 + 7 * max(map(len, names)))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + _BELOW}" role="img" '
+        f'aria-label="{html.escape(title)}"><style>{_style()}</style>\n' + "\n".join(text) + "\n</svg>\n"
+    )
+
+
+def _end(line: Line, x: float, y: float, target: float) -> str:
+    """From the end of a line to its name; where it ends before the others, a point: leaders would cross them all."""
+    if not math.isfinite(line.y[-1]):
+        return ""
+    if x < _RIGHT - 1:
+        return f'<circle class="end{line.number % COLOURS}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+    return f'<path class="line{line.number % COLOURS} leader" d="M{x:.1f} {y:.1f}L{_RIGHT + 24} {target:.1f}"/>'
+
+
+def _style() -> str:
+    light, dark = (
+        "".join(f".line{i}{{stroke:{pair[k]};fill:none}}.end{i}{{fill:{pair[k]}}}" for i, pair in enumerate(PALETTE))
+        for k in (0, 1)
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {bottom + _BELOW}" role="img" '
-        f'aria-label="{html.escape(title)}"><style>{style}</style>\n' + "\n".join(text) + "\n</svg>\n"
+        "text{font:13px system-ui,sans-serif;fill:#333}.title{font-weight:600;font-size:15px}"
+        ".grid{stroke:#8884;fill:none}.line{stroke-width:2;stroke-linejoin:round}.leader{opacity:.5}"
+        f"{light}@media(prefers-color-scheme:dark){{text{{fill:#ddd}}{dark}}}"
     )
+
+
+def _look(line: Line) -> str:
+    return f'class="line line{line.number % COLOURS}" stroke-dasharray="{_dash(line.number)}"'
 
 
 def _dash(number: int) -> str:
@@ -344,7 +366,7 @@ def _three(value: float) -> float:
 
 def _log_axis(values: Floats) -> Axis:
     """An axis of powers of ten, with marks at 1, 2 and 5 times them."""
-    low, high = math.log10(float(values.min())), math.log10(float(values.max()))
+    low, high = np.log10(values[values > 0].min()), np.log10(values.max())
     marks = [math.log10(m) + p for p in range(math.floor(low), math.ceil(high) + 1) for m in (1, 2, 5)]
     pad = 0.02 * max(high - low, 0.1)
     return Axis(low - pad, high + pad, tuple(m for m in marks if low - pad <= m <= high + pad))

@@ -64,7 +64,7 @@ def render(
         notice=notice,
         command=command,
         facts=environment() if machine is None else machine,
-        footer="Times are of learning and predicting alone, one learner after the other.",
+        footer="Each example is predicted before it is learned. Times are of predicting and learning alone.",
     )
 
 
@@ -77,7 +77,7 @@ def figures(races: Sequence[Standings]) -> dict[str, str]:
     """All curves as SVG documents, by a name for a file, such as "digits-recent-error"."""
     numbers = _numbers(races)
     return {
-        re.sub(r"\W+", "-", f"{race.stream.name} {panel.name}"): panel.figure()
+        re.sub(r"\W+", "-", f"{race.stream.name} {panel.name}"): panel.figure(f"{race.stream.name}: ")
         for race in races
         if race.results
         for panel in panels(race, numbers)
@@ -182,16 +182,16 @@ def panels(race: Standings, numbers: Mapping[str, int]) -> list[plots.Panel]:
             for result in race.results
             if not np.isnan(curve := result.mean(y)).all()
         ]
-        return plots.Panel(word, f"{title[0].upper()}{title[1:]}{over}", lines, **more)
+        return plots.Panel(word, f"{title}{over}", lines, **more)
 
     error: dict[str, Any] = {"unit": "share" if race.stream.task == "classification" else "number", "noisy": True}
-    time: dict[str, Any] = {"horizontal": "time", "count": "seconds"}
+    time: dict[str, Any] = {"horizontal": "time", "count": "seconds", "log": True}
     made = [
-        panel("error so far", f"{name} of all predictions so far, each before learning from it", _error, **error),
+        panel("error so far", f"{name} so far", _error, **error),
         panel("recent error", f"{name} in a window of {100 * _WINDOW:.0f} % of the stream", recent, **error),
         panel("error by time", f"{name} so far, against the time spent", _error, _seconds, **time, **error),
         *(
-            panel(_words(key), f"{_words(key)} of all predictions so far", partial(_measured, key), noisy=True)
+            panel(_words(key), f"{_words(key)} so far", partial(_measured, key), noisy=True)
             for key in race.results[0].measures
         ),
         panel("support vectors", "support vectors held", _size, unit="count"),

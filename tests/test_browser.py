@@ -151,6 +151,7 @@ def test_every_measure_is_drawn(tab: Tab, measure: str) -> None:
 
 def test_log_axes(tab: Tab) -> None:
     choose(tab, "error by time")
+    assert tab.run(f"document.querySelector('{CHART} input[value=logX]').checked")
     plain = marks(tab)
     tab.click(f"{CHART} input[value=logX]")
     assert marks(tab) != plain

@@ -168,7 +168,7 @@ def test_every_learner_has_a_row_and_curves(race: Standings) -> None:
     so_far = panels["error so far"]
     assert so_far["x"] == list(range(10, 101, 10))
     assert [line["y"][-1] for line in so_far["lines"]] == [0.15, 0.25]
-    assert so_far["title"].endswith("each before learning from it, mean of 2 orders")
+    assert so_far["title"] == "mistake rate so far, mean of 2 orders"
     assert [line["y"][-1] for line in panels["support vectors"]["lines"]] == [4, 7]
     assert [line["x"][-1] for line in panels["error by time"]["lines"]] == [0.01, 0.05]
 
@@ -194,6 +194,7 @@ def test_figures_are_named_and_well_formed(race: Standings) -> None:
     }
     for text in figures.values():
         root = ElementTree.fromstring(text)
+        assert root.attrib["aria-label"].startswith("toy: ")
         assert len(root.findall(".//{*}polyline")) == 2
         assert {"Fast", "Slow"} <= {str(element.text).partition(":")[0] for element in root.iter() if element.text}
 
@@ -308,7 +309,7 @@ def test_a_figure_with_many_lines_keeps_its_labels_apart() -> None:
     tops = sorted(float(label.attrib["y"]) for label in labels)
     assert len(tops) == 30
     assert min(np.diff(tops)) > 15
-    looks = {(g.attrib["class"], g.attrib["stroke-dasharray"]) for g in root.findall(".//{*}g")}
+    looks = {(line.attrib["class"], line.attrib["stroke-dasharray"]) for line in root.findall(".//{*}polyline")}
     assert len(looks) == 30  # colour and dash together tell all of them apart
 
 
