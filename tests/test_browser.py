@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -376,9 +377,10 @@ def saved(tab: Tab, kind: str, folder: Path) -> bytes:
     """Press the button and wait for the file."""
     tab.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder), eventsEnabled=True)
     tab.click(f"{CHART} button[value={kind}]")
-    finished = "new Promise(done => setTimeout(done, 50))"
+    deadline = time.monotonic() + browser.PATIENCE
     while not (files := [file for file in folder.iterdir() if file.suffix == f".{kind}"]):
-        tab.run(finished)
+        assert time.monotonic() < deadline, "no file came"
+        tab.run("new Promise(done => setTimeout(done, 50))")
     assert [file.name for file in files] == [f"race-first-error-so-far.{kind}"]
     return files[0].read_bytes()
 
