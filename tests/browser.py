@@ -82,16 +82,20 @@ class Browser:
 class Tab:
     """A page in a browser: what it shows, what it says on its console, and what it asks of the network."""
 
-    def __init__(self, browser: Browser, address: str, *, width: int = 1200, height: int = 900) -> None:
+    def __init__(self, browser: Browser, address: str, *, scripts: bool = True) -> None:
         self.browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
-        self.resize(width, height)
+        self.resize(1200, 900)
+        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.call("Page.navigate", url=address)
+        deadline = time.monotonic() + PATIENCE
         while not self.events("Page.loadEventFired"):
-            self.run("0")
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{address} does not load")
+            self.call("Page.getFrameTree")  # events come with answers
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         return self.browser.call(method, self.session, **parameters)

@@ -311,6 +311,11 @@ CONTRASTS = """
   return {
     words: words.map(e => [e.textContent.slice(0, 30), ratio(colour(e), e)]),
     strokes: strokes.map(e => [e.getAttribute("style"), ratio(style(e).stroke, e)]),
+    colours: [0, 1, 2, 3, 4, 5, 6, 7].map(k => {
+      const probe = document.querySelector("section").appendChild(document.createElement("i"));
+      probe.style.color = `var(--line-${k})`;
+      return [k, ratio(style(probe).color, probe)];
+    }),
   };
 })()
 """
@@ -331,7 +336,7 @@ def test_everything_can_be_read_in_light_and_dark(tab: Tab, scheme: str, width: 
     assert len(found["words"]) > 80
     assert [entry for entry in found["words"] if entry[1] < 4.5] == []
     assert len(found["strokes"]) > 15
-    assert [entry for entry in found["strokes"] if entry[1] < 3] == []
+    assert [entry for entry in found["strokes"] + found["colours"] if entry[1] < 3] == []
 
 
 def test_the_switch_overrides_the_system_and_is_remembered(tab: Tab, chromium: Browser, address: str) -> None:
@@ -367,6 +372,7 @@ def test_it_prints_light_with_figures_and_settings(tab: Tab) -> None:
     assert tab.run("document.querySelectorAll('details:not([open])').length") == 0
     tab.media("print", prefers_color_scheme="dark")
     assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert tab.run("getComputedStyle(document.querySelector('.swatch path')).stroke") == "rgb(0, 94, 205)"
     assert tab.run("document.querySelector('.controls').checkVisibility()") is False
 
 
@@ -393,7 +399,7 @@ def test_the_chart_is_saved_as_svg(tab: Tab, tmp_path: Path) -> None:
     assert {"Best 10.0 %", f"{EVIL} diverged", "examples"} <= set(words)
     assert "Middle 20.0 %" not in words
     strokes = [element.attrib["style"] for element in root.findall(".//{*}path")]
-    assert not any("var(" in style for style in strokes)
+    assert not any("(" in style for style in strokes)  # plain colours, which every program understands
     assert any("#005ecd" in style for style in strokes)  # on paper it is light
 
 
@@ -406,11 +412,51 @@ def test_the_chart_is_saved_as_png(tab: Tab, tmp_path: Path) -> None:
 # -- other pages
 
 
+def opened(chromium: Browser, folder: Path, text: str, **how: bool) -> Tab:
+    file = folder / "page.html"
+    file.write_text(text, encoding="utf-8")
+    return Tab(chromium, file.as_uri(), **how)
+
+
+def test_without_scripts_there_is_a_figure(chromium: Browser, tmp_path: Path) -> None:
+    tab = opened(chromium, tmp_path, report.render([standings("first")]), scripts=False)
+    names = tab.call("DOMSnapshot.captureSnapshot", computedStyles=[])["strings"]
+    assert "polyline" in names
+    assert tab.complaints() == []
+
+
+ODD = {
+    "one checkpoint": ([1], [1.0], [1], [1e-5]),
+    "never wrong": ([10, 20], [0.0, 0.0], [1, 1], [0.0, 1e-6]),
+    "diverged at once": ([10, 20], [np.inf, np.inf], [5, 5], [1e-3, 1e-3]),
+    "large numbers": ([10, 10**9], [1e7, 5e8], [10**6, 10**7], [1e3, 1e6]),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_races_are_drawn(chromium: Browser, tmp_path: Path, kind: str) -> None:
+    seen, total, size, seconds = map(np.array, ODD[kind])
+    made = [
+        Result(name, {}, (Trace("classification", seen, total, size, seconds),)) for name in ("one", "the same again")
+    ]
+    race = Standings(Stream("odd", np.zeros((4, 1)), np.arange(4), "classification", kind), tuple(made), int(seen[-1]))
+    tab = opened(chromium, tmp_path, report.render([race]))
+    for measure in range(5):
+        tab.click(f".controls .choice label:nth-of-type({measure + 1})")
+        for box in ("logX", "logY", "logX", "logY"):
+            tab.click(f".controls input[value={box}]")
+            tab.hover(".plot")
+            for key in ("Home", "+", "-", "End", "Escape"):
+                tab.run("document.querySelector('.plot').focus()")
+                tab.key(key, text=key if len(key) == 1 else "")
+            drawn = tab.run("document.querySelector('.plot').innerHTML")
+            assert not re.search("NaN|Infinity|undefined|null", drawn)
+    assert tab.complaints() == []
+
+
 def test_a_page_without_charts(chromium: Browser, tmp_path: Path) -> None:
     rows = [["b", page.Cell("2", 2)], ["a", page.Cell("10", 10, mark="bad")]]
-    file = tmp_path / "page.html"
-    file.write_text(page.render("T", [page.Section("S", page.table(["name", "n"], rows))]), encoding="utf-8")
-    tab = Tab(chromium, file.as_uri())
+    tab = opened(chromium, tmp_path, page.render("T", [page.Section("S", page.table(["name", "n"], rows))]))
     tab.click("thead th:nth-child(2) button")
     assert texts(tab, "tbody th") == ["b", "a"]
     tab.click("thead th:nth-child(1) button")
