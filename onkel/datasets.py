@@ -93,9 +93,9 @@ def _stored(name: str) -> Stream:
     if name in _EMBEDDED:
         return _EMBEDDED[name]()
     if name not in SETS:
-        close = difflib.get_close_matches(name, (*NAMES, *SETS), 3, 0.5)
-        meant = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise DataError(f"there is no stream {name!r}{meant}; onkel data lists them all")
+        close = difflib.get_close_matches(name, (*NAMES, *SETS), 3, 0.7)
+        meant = f"; did you mean {' or '.join(close)}?" if close else ";"
+        raise DataError(f"there is no stream {name!r}{meant} onkel data lists them all")
     if not is_here(name):
         here = f"{name} is not in the data folder {folder()}"
         remedy = f"onkel data fetch {name}" if SETS[name].sources else f"put {name}.npz there; {SETS[name].about}"
