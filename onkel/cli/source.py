@@ -1,4 +1,4 @@
-"""Where the examples come from: a file or an embedded stream."""
+"""Where the examples come from: a file or a stream that has a name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="demo",
         metavar="STREAM",
-        help=f"a file ({endings}), an embedded stream, or demo: all embedded streams (default)",
+        help=f"a file ({endings}), a name (see: onkel data), or demo: four small streams (default)",
     )
     add = parser.add_argument_group("files").add_argument
     add("--target", metavar="NAME", help="target column of a CSV file (npz: target array, default y)")
@@ -32,19 +32,22 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def streams(arguments: argparse.Namespace) -> list[Stream]:
     """The streams that were asked for."""
-    if arguments.stream != "demo" and arguments.stream not in datasets.NAMES:
+    named = arguments.stream == "demo" or not _is_file(arguments.stream)
+    if not named:
         return [_file(arguments)]
     for option in ("target", "drop", "task", "scale", "keep_order"):
         if getattr(arguments, option):
             raise Problem(f"--{option.replace('_', '-')} is for files; {arguments.stream} needs none")
-    chosen = datasets.NAMES if arguments.stream == "demo" else [arguments.stream]
+    chosen = datasets.DEMO if arguments.stream == "demo" else [arguments.stream]
     return [datasets.load(name) for name in chosen]
+
+
+def _is_file(name: str) -> bool:
+    return name not in (*datasets.NAMES, *datasets.SETS) and (bool(Path(name).suffix) or Path(name).exists())
 
 
 def _file(arguments: argparse.Namespace) -> Stream:
     path = Path(arguments.stream)
-    if not path.exists() and not path.suffix:
-        raise Problem(f"there is no file {path}, nor an embedded stream of that name ({', '.join(datasets.NAMES)})")
     stream = datasets.read(
         path,
         target=arguments.target,
