@@ -146,7 +146,7 @@ def prequential(
         raise ValueError(f"delay must be >= 0, got {delay}")
     y = np.asarray(y)
     X = X.tocsr() if scipy.sparse.issparse(X) else np.asarray(X)
-    task = task or _task(model)
+    task = task or task_of(model)
     labels = _labels(y, classes) if task == "classification" else None
     asked = protocol(model, labels, detailed=bool(measures))
     measured = _measures(measures)
@@ -201,7 +201,8 @@ def _bytes(model: Any) -> int | None:
         return None
 
 
-def _task(model: Any) -> Task:
+def task_of(model: Any) -> Task:
+    """What the model says of itself."""
     if hasattr(model, "__sklearn_tags__"):
         if sklearn.base.is_classifier(model):
             return "classification"
