@@ -10,29 +10,36 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sklearn.datasets
 
-from onkel.generated import LAWS, drift, generate
-from onkel.readers import ENDINGS, read, read_npz
+from onkel import readers
+from onkel.generated import LAWS, drift, generate, laps
+from onkel.readers import ENDINGS, FORMATS, read, read_npz
 from onkel.sources import SETS, Named
 from onkel.stream import SCALES, DataError, Scale, Stream, Task, infer_task, standardise
+from onkel.tables import ENCODE, MISSING, Block
 
 __all__ = [
     "DEMO",
+    "ENCODE",
     "ENDINGS",
+    "FORMATS",
+    "MISSING",
     "NAMES",
     "SCALES",
     "SETS",
+    "Block",
     "DataError",
     "Named",
     "Scale",
     "Stream",
     "Task",
+    "chunks",
     "drift",
     "folder",
     "infer_task",
@@ -72,6 +79,35 @@ def load(
     if positive is not None:
         stream = stream.against_rest(positive)
     return stream if scale is None else stream.scaled(scale)
+
+
+def chunks(
+    source: str | Path, *, rows: int = readers.ROWS, seed: int | None = None, **settings: Any
+) -> Iterator[Block]:
+    """Blocks (X, y) of a stream, one at a time: what is in memory does not grow.
+
+    Parameters
+    ----------
+    source : a file or "-" for standard input (settings: see `readers.chunks`); or a name. A generated stream has no
+        end (settings: those of its law); other names give their rows once.
+    rows : the most rows of a block.
+    seed : of a generated stream.
+    """
+    name = str(source)
+    if name in LAWS:
+        for block in laps(name, seed or 0, **settings):
+            yield from _pieces(block.X, block.y, rows)
+    elif seed is not None:
+        raise DataError(f"{name} is not generated; it has no seed")
+    elif name in _EMBEDDED or name in SETS:
+        stream = load(name, **settings)
+        yield from _pieces(stream.X, stream.y, rows)
+    else:
+        yield from readers.chunks(source, rows=rows, **settings)
+
+
+def _pieces(X: Any, y: Any, rows: int) -> Iterator[Block]:
+    yield from (Block(X[start : start + rows], y[start : start + rows]) for start in range(0, len(y), rows))
 
 
 def folder() -> Path:

@@ -52,7 +52,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         )
         sys.stdout.flush()
         count += len(said)
-        if block.y is not None:
+        if source.has_targets(arguments):
             total += _errors(follower, said, block.y)
             known += len(said)
     if known and not arguments.quiet:

@@ -41,15 +41,28 @@ def add(commands: Any) -> None:
     source.add_input(parser)
     add = parser.add_argument_group("learner").add_argument
     add("--model", metavar="NAME", help=f"an algorithm (see: onkel algorithms; default {DEFAULT})")
-    add("--set", type=models.setting, action="append", default=[], metavar="NAME=VALUE", help="a parameter, such as "
-        "eta=0.5 or gamma=0.1; may be repeated")
-    add("--scale", choices=["running", "none"], default="running", help="running (default): standardise dense features "
-        "by what has been seen so far")
+    add(
+        "--set",
+        type=models.setting,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter, such as eta=0.5 or gamma=0.1; may be repeated",
+    )
+    add(
+        "--scale",
+        choices=["running", "none"],
+        default="running",
+        help="running (default): standardise dense features by what has been seen so far",
+    )
     add = parser.add_argument_group("output").add_argument
     add("--checkpoint", type=Path, metavar="MODEL", help="write the model there, and go on from it if it is there")
     add("--every", type=seconds, default=10.0, metavar="SECONDS", help="time between checkpoints (default 10)")
-    add("--predictions", metavar="PATH", help="write one prediction a line, made before its example was learned; - for "
-        "standard output")
+    add(
+        "--predictions",
+        metavar="PATH",
+        help="write one prediction a line, made before its example was learned; - for standard output",
+    )
     add("--report", type=Path, metavar="PAGE", help="write an HTML page with the curve and the settings")
     add("--json", action="store_true", help="the summary as JSON")
     add("--quiet", action="store_true", help="no progress")
@@ -60,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
     models.check_writable(arguments.report, "the report")
     follower = _resumed(arguments)
     with Interrupts() as interrupts, contextlib.ExitStack() as stack:
-        walk = stack.enter_context(Walk(arguments.quiet))
+        walk = stack.enter_context(Walk(arguments.quiet, source.expected(arguments)))
         output = None if arguments.predictions is None else stack.enter_context(_predictions(arguments, follower))
         try:
             follower = _follow(arguments, follower, output, walk, interrupts)
@@ -82,7 +95,7 @@ def _follow(
     arguments.follower = follower
     skip = 0 if follower is None or _is_live(arguments) else follower.about.get("position", 0)
     saved = time.monotonic()
-    for block in source.blocks(arguments, walk.share):
+    for block in source.blocks(arguments):
         X, y = block.X[skip:], block.y[skip:]
         skip = max(0, skip - len(block.y))
         if len(y) == 0:
@@ -127,13 +140,11 @@ def _resumed(arguments: argparse.Namespace) -> Follower | None:
     if arguments.checkpoint is None or not arguments.checkpoint.exists():
         return None
     follower = models.read(arguments.checkpoint)
-    model, name = follower.model, type(follower.model).__name__
-    asked = models.make(arguments.model, follower.task, {}) if arguments.model else model
-    wanted = asked.set_params(**{models.parameter(key): value for key, value in arguments.set}) if arguments.set else model
-    if type(asked) is not type(model) or (arguments.set and not _agrees(model, arguments.set)):
+    wanted = models.make(arguments.model, follower.task, {}) if arguments.model else follower.model
+    if type(wanted) is not type(follower.model) or not _agrees(follower.model, arguments.set):
         raise Problem(
-            f"{arguments.checkpoint} holds a {name} with other settings than {settings(wanted)}; "
-            "omit --model and --set to go on with it, or name another checkpoint"
+            f"{arguments.checkpoint} holds {follower.model!r}; omit --model and --set to go on with it, "
+            "or name another checkpoint"
         )
     if follower.about.get("source") != arguments.stream:  # another stream: from its beginning
         follower.about |= {"source": arguments.stream, "position": 0, "written": 0}

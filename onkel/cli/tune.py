@@ -16,7 +16,7 @@ from rich.text import Text
 from onkel import report, tuning
 from onkel.cli import models, source
 from onkel.cli.show import Walk, finite, table
-from onkel.cli.words import Problem, amount, jobs, names, positive, whole
+from onkel.cli.words import Problem, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
 from onkel.stream import Stream
 from onkel.tuning import Candidate, Tuned
@@ -38,10 +38,17 @@ def add(commands: Any) -> None:
     add = parser.add_argument_group("settings").add_argument
     add("--algorithms", type=names, default=["FOGD"], metavar="A,B", help="whose settings (default FOGD)")
     add("--grid", choices=tuning.GRIDS, default="default", metavar="NAME", help="values to try (default: default)")
-    add("--try", dest="tried", type=_values, action="append", default=[], metavar="NAME=A,B",
-        help="try these values of a parameter instead, such as eta=0.1,1; may be repeated")
+    add(
+        "--try",
+        dest="tried",
+        type=_values,
+        action="append",
+        default=[],
+        metavar="NAME=A,B",
+        help="try these values of a parameter instead, such as eta=0.1,1; may be repeated",
+    )
     add("--set", type=models.setting, action="append", default=[], metavar="NAME=VALUE", help="fix a parameter")
-    add("--cost", type=amount, default=8.0, metavar="RUNS", help="what it may cost, in single runs (default 8)")
+    add("--cost", type=width, default=8.0, metavar="RUNS", help="what it may cost, in single runs (default 8)")
     add("--limit", type=positive, metavar="N", help="learn only the first N examples")
     add("--seed", type=whole, default=0, metavar="S", help="of the order and of random choices (default 0)")
     add("--jobs", type=jobs, metavar="N", help="settings side by side; -1: one for each core (default 1)")
