@@ -23,9 +23,9 @@ import scipy.stats
 import sklearn.base
 from numpy.typing import ArrayLike, NDArray
 
-from onkel.datasets import Stream, Task
 from onkel.measures import MEASURES, Measure
 from onkel.protocols import Answers, Protocol, protocol
+from onkel.stream import Stream, Task
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -146,7 +146,7 @@ def prequential(
         raise ValueError(f"delay must be >= 0, got {delay}")
     y = np.asarray(y)
     X = X.tocsr() if scipy.sparse.issparse(X) else np.asarray(X)
-    task = task or _task(model)
+    task = task or task_of(model)
     labels = _labels(y, classes) if task == "classification" else None
     asked = protocol(model, labels, detailed=bool(measures))
     measured = _measures(measures)
@@ -201,7 +201,8 @@ def _bytes(model: Any) -> int | None:
         return None
 
 
-def _task(model: Any) -> Task:
+def task_of(model: Any) -> Task:
+    """What the model says of itself."""
     if hasattr(model, "__sklearn_tags__"):
         if sklearn.base.is_classifier(model):
             return "classification"
@@ -424,7 +425,7 @@ def laps(
     stream: Stream,
     *,
     orders: int = 1,
-    seed: int = 0,
+    seed: int | None = None,
     limit: int | None = None,
     test: Stream | None = None,
     n_jobs: int | None = None,
@@ -437,7 +438,7 @@ def laps(
     ----------
     models : learners by name; they are copied, never changed.
     stream : an `ordered` stream is run once, in its own order.
-    orders, seed : how many shuffled orders, and what they are drawn from.
+    orders, seed : how many shuffled orders, and what they are drawn from (None: published ones where there are).
     limit : learn only the first so many examples of each order.
     test : examples to test the finished learners on; `split` makes such a part.
     n_jobs : laps that run side by side (None: one, -1: one for each core), with the same results whatever it is,
@@ -494,12 +495,7 @@ def split(stream: Stream, share: float = 0.2, *, seed: int = 0) -> tuple[Stream,
         raise ValueError(f"the share to hold out must lie between 0 and 1, got {share}")
     held = min(max(1, round(share * len(stream))), len(stream) - 1)
     rows = np.arange(len(stream)) if stream.ordered else np.random.default_rng([seed, 1]).permutation(len(stream))
-    learned, tested = np.sort(rows[:-held]), np.sort(rows[-held:])
-    return _part(stream, learned), _part(stream, tested)
-
-
-def _part(stream: Stream, rows: Array) -> Stream:
-    return dataclasses.replace(stream, X=stream.X[rows], y=stream.y[rows])
+    return stream.part(np.sort(rows[:-held])), stream.part(np.sort(rows[-held:]))
 
 
 def standings(models: Mapping[str, Any], stream: Stream, finished: Iterable[Lap]) -> Standings:

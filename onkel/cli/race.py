@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from onkel import datasets, evaluate, report
+from onkel import evaluate, report
 from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
 from onkel.cli.show import Display, finite, table
@@ -76,7 +76,7 @@ def add(commands: Any) -> None:
         "race",
         help="run several learners over the same stream and compare them",
         description="Every learner predicts each example before it learns from it; those predictions count.",
-        epilog=f"Embedded streams: {', '.join(datasets.NAMES)}.",
+        epilog="Streams that have a name: onkel data.",
     )
     parser.set_defaults(run=_race)
     source.add(parser)

@@ -64,3 +64,8 @@ def share(text: str) -> float:
 def jobs(text: str) -> int:
     """A number of things to do at once; -1: as many as there are cores."""
     return -1 if text == "-1" else positive(text)
+
+
+def seconds(text: str) -> float:
+    """A time, which may be zero."""
+    return 0.0 if text in ("0", "0.0") else width(text)
