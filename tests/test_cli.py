@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import onkel
-from onkel import cli, datasets, evaluate, report
-from onkel.cli import main
+from onkel import datasets, evaluate, report
+from onkel.cli import algorithms, main, show
+from onkel.cli.race import BUDGETS, LINEUP, WIDTHS
+from onkel.cli.source import FACES
 
 Capture = pytest.CaptureFixture[str]
 
@@ -59,7 +61,7 @@ def test_a_file_is_raced_by_the_whole_lineup(table: Path, capsys: Capture) -> No
     out = capsys.readouterr().out
     assert out.startswith("blobs.csv: 60 rows; features standardised over the whole stream\n")
     assert "classification, 2 classes; 60 examples, 2 features; 1 shuffled order" in " ".join(out.split())
-    for name in cli.LINEUP["classification"]:
+    for name in LINEUP["classification"]:
         assert f"\n{name} " in out
     assert all(len(row) <= 80 for row in out.splitlines())
 
@@ -143,13 +145,23 @@ def test_demo_and_its_report(tmp_path: Path, capsys: Capture) -> None:
     page = tmp_path / "demo.html"
     assert main(["race", "--limit", "40", "--report", str(page)]) == 0
     output = capsys.readouterr()
-    for name in datasets.NAMES:
+    for name in datasets.DEMO:
         assert f"\n{name}: " in "\n" + output.out
     assert f"report: {page}" in output.err
     text = page.read_text(encoding="utf-8")
     assert "At a glance" in text
     assert f"--report {page}" in text
-    assert all(name in text for line in cli.LINEUP.values() for name in line)
+    assert all(name in text for line in LINEUP.values() for name in line)
+
+
+def test_figures_are_written(tmp_path: Path, capsys: Capture) -> None:
+    folder = tmp_path / "new" / "figures"
+    words = ["race", "digits", "--limit", "50", "--algorithms", "PA,FOGD", "--measures", "hinge_loss"]
+    assert main([*words, "--figures", str(folder)]) == 0
+    assert f"figures: {folder}" in capsys.readouterr().err
+    kinds = ["error-by-time", "error-so-far", "hinge-loss", "recent-error", "support-vectors", "time"]
+    assert sorted(file.name for file in folder.iterdir()) == [f"digits-{kind}.svg" for kind in kinds]
+    assert "the figures cannot be written" in refused(capsys, *words, "--figures", folder / "digits-time.svg")
 
 
 def test_an_embedded_stream_by_name(capsys: Capture) -> None:
@@ -177,15 +189,15 @@ def test_all_algorithms(capsys: Capture) -> None:
 
 
 def test_the_lineup_exists() -> None:
-    for task, line in cli.LINEUP.items():
+    for task, line in LINEUP.items():
         for name, settings in line.items():
             (entry,) = (entry for entry in onkel.catalogue() if entry.name == name)
-            entry.classes[cli.FACES[task]](**settings)
-    assert set(cli.WIDTHS) == set(cli.BUDGETS) == set(datasets.NAMES)
+            entry.classes[FACES[task]](**settings)
+    assert set(WIDTHS) == set(BUDGETS) == set(datasets.DEMO)
 
 
 def test_what_is_not_finite_is_null_in_json() -> None:
-    assert [cli._finite(value) for value in (1.5, float("inf"), float("nan"), "x", None)] == [
+    assert [show.finite(value) for value in (1.5, float("inf"), float("nan"), "x", None)] == [
         1.5,
         None,
         None,
@@ -204,7 +216,7 @@ def test_problems_are_told_in_a_sentence(table: Path, tmp_path: Path, capsys: Ca
     assert "no column 'Answer'" in refused(capsys, "race", table, "--target", "Answer")
     assert "line 2, column 'id': 'row 0' is not a number" in refused(capsys, "race", table, "--target", "answer")
     assert "there is no file nowhere.csv" in refused(capsys, "race", "nowhere.csv", "--target", "y")
-    assert "nor an embedded stream of that name (breast_cancer" in refused(capsys, "race", "digit")
+    assert "no stream 'digit'; did you mean digits?" in refused(capsys, "race", "digit")
     assert "--target is for files" in refused(capsys, "race", "demo", "--target", "y")
     assert "--keep-order is for files" in refused(capsys, "race", "digits", "--keep-order")
     assert "no algorithm is called 'Perzeptron'" in refused(capsys, "race", "--algorithms", "Perzeptron")
@@ -263,7 +275,9 @@ def test_interrupted_shows_what_was_finished(capsys: Capture, monkeypatch: pytes
     assert "digits" not in output.out
     assert "interrupted" in output.err
     assert "Traceback" not in output.err
-    assert "breast_cancer" in page.read_text()
+    said = "nterrupted, so this is partial: 2 of 3 learners finished breast_cancer; not begun: digits, drift, diabetes"
+    assert said in output.err
+    assert said in page.read_text()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -314,7 +328,7 @@ def test_a_terminal_that_knows_ascii_only(table: Path) -> None:
 
 def test_live_progress_on_a_terminal(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(cli, "REFRESH", 0.0)
+    monkeypatch.setattr(show, "REFRESH", 0.0)
     words = ["race", str(table), "--target", "answer", "--drop", "id,level", "--algorithms", "PA"]
     assert main(words) == 0
     assert "mistakes" in capsys.readouterr().err
@@ -359,9 +373,9 @@ def test_one_algorithm_by_alias(capsys: Capture) -> None:
 
 
 def test_citations_are_authors_and_year() -> None:
-    assert cli._citation("One, Two, Three: A title. J 7, 2006. doi:10.1109/TSP.2008.1") == "One et al. 2006"
-    assert cli._citation("One, Two: On 2001 things. J 7, 2003") == "One, Two 2003"
-    assert cli._citation("No title") == "No title"
+    assert algorithms._citation("One, Two, Three: A title. J 7, 2006. doi:10.1109/TSP.2008.1") == "One et al. 2006"
+    assert algorithms._citation("One, Two: On 2001 things. J 7, 2003") == "One, Two 2003"
+    assert algorithms._citation("No title") == "No title"
 
 
 def test_measures_have_names() -> None:
