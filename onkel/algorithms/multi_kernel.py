@@ -561,7 +561,8 @@ class NOGDOMKLRegressor(_Nystrom, _Mean):
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
     epsilon : half width of the tube of "squared" and "epsilon_insensitive", >= 0
     eta_weights : rate of the weights of kernels, >= 0
-    kernels, random_state, n_jobs : see Pool
+    kernels : None: thirteen Gaussians; steps of the squared loss diverge where eta k(x, x) > 2, as for polynomials soon
+    random_state, n_jobs : see Pool
 
     References
     ----------
@@ -569,6 +570,7 @@ class NOGDOMKLRegressor(_Nystrom, _Mean):
     """
 
     loss: Loss | str = "squared"
+    default: ClassVar[tuple[Kernel, ...]] = GAUSSIANS
     paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("NOGD-OMKL",)
     cost: ClassVar[str] = "m B d"
