@@ -104,11 +104,14 @@ class GroupedExpansion(Hypothesis):
 
     Kernels differ only in how far they were shrunk since a term entered: that is share_ij scale_j. A kernel that was
     shrunk to nothing has shares of exactly 0, and a term without any share leaves. |f_j|^2 is carried along, and
-    computed anew in the rounds 4^5, 4^6, ..., so seldom that it costs less than the rounds between.
+    computed anew in the rounds 4^5, 4^6, ..., so seldom that it costs less than the rounds between. With `normalize`
+    k_j(x, z) stands for k_j(x, z) / sqrt(k_j(x, x) k_j(z, z)).
     """
 
-    def __init__(self, kernels: Sequence[Kernel], grouping: Grouping) -> None:
-        self.kernels, self.grouping = tuple(kernels), grouping
+    def __init__(self, kernels: Sequence[Kernel], grouping: Grouping, normalize: bool = False) -> None:
+        if not isinstance(normalize, (bool, np.bool_)):
+            raise ValueError(f"GroupedExpansion.normalize must be True or False, got {normalize!r}")
+        self.kernels, self.grouping, self.normalize = tuple(kernels), grouping, bool(normalize)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -121,6 +124,8 @@ class GroupedExpansion(Hypothesis):
     def start(self, run: Run) -> None:
         super().start(run)
         named = {"coef": run.outputs, "born": 1, "share": len(self.kernels)}
+        if self.normalize:
+            named["unit"] = len(self.kernels)
         self.basis = Basis(run.columns, run.dtype, run.sparse, named)
         self.scales, self.norm2 = np.ones(len(self.kernels)), np.zeros(len(self.kernels))
 
@@ -150,16 +155,30 @@ class GroupedExpansion(Hypothesis):
     # -- scoring
 
     def check(self, x: Row) -> None:
-        if not np.isfinite(diagonal := self.diagonal(x)).all():
-            raise ValueError(f"k(x, x) is {diagonal}; its values are too large for the kernels: scale the features")
+        if not np.isfinite(diagonal := self._raw_diagonal(x)).all():
+            raise ValueError(
+                f"k(x, x) is {diagonal.max()}; its values are too large for the kernels: scale the features"
+            )
 
     def row(self, x: Row) -> Array:
         """k_j(x_i, x), (kernels, terms); 0 for kernels without a share."""
         alive = np.asarray(self.shares.any(axis=0))
-        return self._values(self.basis.totals(x), alive) if alive.any() else np.zeros((len(self.kernels), self.n))
+        if not alive.any():
+            return np.zeros((len(self.kernels), self.n))
+        k = self._values(self.basis.totals(x), alive)
+        return k * self._unit(x)[:, None] * self.basis["unit"].T if self.normalize else k
 
     def diagonal(self, x: Row) -> Array:
         """k_j(x, x)."""
+        diagonal = self._raw_diagonal(x)
+        return (diagonal > 0).astype(np.float64) if self.normalize else diagonal
+
+    def _unit(self, x: Row) -> Array:
+        """1 / sqrt(k_j(x, x)), without `normalize`; 0 where it is not positive."""
+        diagonal = self._raw_diagonal(x)
+        return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=diagonal > 0)
+
+    def _raw_diagonal(self, x: Row) -> Array:
         every = np.ones(len(self.kernels), bool)
         return self._values(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()), every)[:, 0]
 
@@ -188,7 +207,8 @@ class GroupedExpansion(Hypothesis):
             if not np.isfinite(norm2).all():
                 raise Diverged(beyond("the squared length of the model is", norm2.max()))
             self.norm2 = np.maximum(norm2, 0.0)
-            self.basis.append(round.x, coef=coef, born=round.t, share=1 / self.scales)
+            unit = self._unit(round.x) if self.normalize else 0.0
+            self.basis.append(round.x, coef=coef, born=round.t, share=1 / self.scales, unit=unit)
         factors = self.grouping.factors(self.lengths, round.t)
         if factors is not None:
             self._shrink(factors)

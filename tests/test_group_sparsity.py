@@ -46,6 +46,21 @@ def test_om2_is_its_box(kind, m):
     follow(onkel.OM2Classifier(kernels=KERNELS[:m]), X, y, om2(matrices(X, KERNELS[:m]), y, outputs))
 
 
+@both
+def test_normalized_kernels(kind):
+    """k(x, z) / sqrt(k(x, x) k(z, z)); 0 where k(x, x) is."""
+    stream, outputs = STREAMS[kind]
+    X, y = stream()
+    X[10:320:30] = 0.0
+    Ks = matrices(X)
+    lengths = np.sqrt(np.diagonal(Ks, axis1=1, axis2=2))
+    both = lengths[:, :, None] * lengths[:, None]
+    Ks = np.divide(Ks, both, out=np.zeros_like(Ks), where=both > 0)
+    follow(onkel.OM2Classifier(kernels=KERNELS, normalize=True), X, y, om2(Ks, y, outputs))
+    run = proximal_mkl(Ks, y, outputs=outputs, eta=0.2, lam=0.3)
+    follow(onkel.ProximalMKLClassifier(kernels=KERNELS, eta=0.2, lam=0.3, normalize=True), X, y, run)
+
+
 @every
 @pytest.mark.parametrize(("penalty", "lam"), [("squared", 0.0), ("squared", 0.4), ("squared", 5.0), ("group", 0.6)])
 def test_proximal_mkl_is_its_box(kind, penalty, lam):
@@ -210,6 +225,7 @@ def test_names():
         ({"penalty": "lasso"}, r"penalty must be one of 'squared', 'group', got 'lasso'"),
         ({"loss": "squared"}, "loss must be a classification loss"),
         ({"kernels": []}, "kernels must not be empty"),
+        ({"normalize": "yes"}, r"ProximalMKLClassifier\.normalize must be True or False, got 'yes'"),
     ],
 )
 def test_bad_parameters_are_refused(params, message):

@@ -27,7 +27,7 @@ ADARAKER = {"kernels": SPECTRAL, "components": 7}
 SETTINGS = {
     "AdaRakerClassifier": [{**ADARAKER, "eta": 0.8, "lam": 0.1}, {**ADARAKER, "eta_weights": 2.0, "loss": "hinge"}],
     "AdaRakerRegressor": [{**ADARAKER, "eta": 0.8, "lam": 0.1}, {**ADARAKER, "eta_weights": 2.0, "loss": "huber"}],
-    "OM2Classifier": [{"kernels": KERNELS}],
+    "OM2Classifier": [{"kernels": KERNELS}, {"kernels": KERNELS, "normalize": True}],
     "ProximalMKLClassifier": [
         {**PROXIMAL, "lam": 5.0},
         {**PROXIMAL, "lam": 0.6, "penalty": "group", "loss": "logistic"},

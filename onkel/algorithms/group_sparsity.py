@@ -34,7 +34,14 @@ class Grouped(Pool):
     """Algorithms whose kernels share a table of examples.
 
     `dual_coef_` has a coefficient for each output, kernel and term: (outputs, kernels, terms).
+
+    Parameters
+    ----------
+    normalize : use k(x, z) / sqrt(k(x, x) k(z, z)) of each kernel, so that none is heard for its size alone
+    kernels, random_state, n_jobs : see Pool
     """
+
+    normalize: bool = False
 
     def composition(self, kernels: tuple[Kernel, ...]) -> Parts:
         """The recipe for these kernels."""
@@ -67,14 +74,14 @@ class OM2Classifier(Grouped, ClassifierFace):
 
     score = sum_j om_j th_j(x),  om_j = (|th_j| / |th|_q)^(q - 2) / q,  q = max(2, 2 ln m);
     if the margin is at most 1:  th_j <- th_j + min(1, 1 - margin / m^(2 / q)) (e_y - e_rival) k_j(x, .) for all j
-    Two classes (an extension): one output, and y for e_y - e_rival. The step is meant for kernels with k_j(x, x) <= 1;
-    a sample weight takes the place of the 1 that limits it.
+    Two classes (an extension): one output, and y for e_y - e_rival. The step is meant for kernels with k_j(x, x) <= 1,
+    which polynomials become by `normalize`; a sample weight takes the place of the 1 that limits it.
 
-    Composition: Learner(GroupedExpansion(kernels, DualNorm()), Hinge(closed=True), DualStep(m^(2/q)))
+    Composition: Learner(GroupedExpansion(kernels, DualNorm(), normalize), Hinge(closed=True), DualStep(m^(2/q)))
 
     Parameters
     ----------
-    kernels, random_state, n_jobs : see Pool
+    normalize, kernels, random_state, n_jobs : see Grouped
 
     References
     ----------
@@ -87,14 +94,18 @@ class OM2Classifier(Grouped, ClassifierFace):
 
     def composition(self, kernels: tuple[Kernel, ...]) -> Parts:
         m = len(kernels)
-        return GroupedExpansion(kernels, DualNorm()), Hinge(closed=True), DualStep(m ** (2 / DualNorm.order(m)))
+        return (
+            GroupedExpansion(kernels, DualNorm(), self.normalize),
+            Hinge(closed=True),
+            DualStep(m ** (2 / DualNorm.order(m))),
+        )
 
 
 class _ProximalMKL(Grouped):
     """The fields of online proximal MKL, and what they stand for."""
 
     eta: float = 1.0
-    lam: float = 0.01
+    lam: float = 0.001
     penalty: str = "squared"
 
     def _loss(self) -> Loss:
@@ -102,7 +113,7 @@ class _ProximalMKL(Grouped):
 
     def composition(self, kernels: tuple[Kernel, ...]) -> Parts:
         squared = self._choice("penalty", squared=True, group=False)
-        groups = GroupedExpansion(kernels, Proximal(self.eta, self.lam, squared))
+        groups = GroupedExpansion(kernels, Proximal(self.eta, self.lam, squared), self.normalize)
         return groups, self._loss(), Gradient(self.eta, schedule="1/sqrt(t)")
 
     @property
@@ -119,7 +130,8 @@ class ProximalMKLClassifier(_ProximalMKL, ClassifierFace):
     "group" (FOBOS with the group lasso): c = eta_t lam, for the penalty lam sum_j |f_j|; "squared": c is
     eta_t lam / (1 + r eta_t lam) times the sum of the r greatest |f_j|, for the penalty lam/2 (sum_j |f_j|)^2
 
-    Composition: Learner(GroupedExpansion(kernels, Proximal(eta, lam, squared)), loss, Gradient(eta, 1/sqrt(t)))
+    Composition: Learner(GroupedExpansion(kernels, Proximal(eta, lam, squared), normalize), loss,
+    Gradient(eta, schedule="1/sqrt(t)"))
 
     Parameters
     ----------
@@ -127,7 +139,7 @@ class ProximalMKLClassifier(_ProximalMKL, ClassifierFace):
     lam : strength of the penalty, >= 0
     penalty : "squared" or "group"
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
-    kernels, random_state, n_jobs : see Pool
+    normalize, kernels, random_state, n_jobs : see Grouped
 
     References
     ----------
@@ -148,7 +160,8 @@ class ProximalMKLRegressor(_ProximalMKL, RegressorFace):
 
     As ProximalMKLClassifier, with l'(score - y)
 
-    Composition: Learner(GroupedExpansion(kernels, Proximal(eta, lam, squared)), loss, Gradient(eta, 1/sqrt(t)))
+    Composition: Learner(GroupedExpansion(kernels, Proximal(eta, lam, squared), normalize), loss,
+    Gradient(eta, schedule="1/sqrt(t)"))
 
     Parameters
     ----------
@@ -156,7 +169,7 @@ class ProximalMKLRegressor(_ProximalMKL, RegressorFace):
     lam, penalty : as for ProximalMKLClassifier
     loss : "squared", "absolute", "huber", "quantile" or an object
     kernels : None: thirteen Gaussians, sigma from 2^-6 to 2^6
-    random_state, n_jobs : see Estimator
+    normalize, random_state, n_jobs : see Grouped
 
     References
     ----------
@@ -164,7 +177,6 @@ class ProximalMKLRegressor(_ProximalMKL, RegressorFace):
     """
 
     eta: float = 0.2
-    lam: float = 0.001
     loss: Loss | str = "squared"
     default: ClassVar[tuple[Kernel, ...]] = GAUSSIANS  # no step suits polynomials of every size of rows
     paper: ClassVar[str] = MARTINS
