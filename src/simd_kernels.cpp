@@ -757,6 +757,61 @@ void hadamard(T* v, size_t n) {
     }
 }
 
+// A few columns at a time: y is read and written once for all of them, and they come from memory together.
+constexpr size_t together = 4;
+
+void forward(const double* __restrict L, size_t stride, size_t n, double* __restrict y) {
+    size_t j = 0;
+    for (; j + together <= n; j += together, L += together * stride) {
+        double by[together];
+        UNROLL for (size_t c = 0; c < together; ++c) {
+            by[c] = y[j + c];
+            UNROLL for (size_t b = 0; b < c; ++b) by[c] -= L[b * stride + j + c] * by[b];
+            y[j + c] = by[c] /= L[c * stride + j + c];
+        }
+        size_t i = j + together;
+        for (; i + width<double> <= n; i += width<double>) {
+            auto v = load<Wide<double>>(y + i);
+            UNROLL for (size_t c = 0; c < together; ++c) v -= by[c] * load<Wide<double>>(L + c * stride + i);
+            store(y + i, v);
+        }
+        for (; i < n; ++i) {
+            UNROLL for (size_t c = 0; c < together; ++c) y[i] -= by[c] * L[c * stride + i];
+        }
+    }
+    for (; j < n; ++j, L += stride) {
+        y[j] /= L[j];
+        for (size_t i = j + 1; i < n; ++i) y[i] -= y[j] * L[i];
+    }
+}
+
+void backward(const double* __restrict L, size_t stride, size_t n, double* __restrict y) {
+    L += n * stride;
+    size_t j = n;
+    while (j % together != 0) {
+        --j, L -= stride;
+        for (size_t i = j + 1; i < n; ++i) y[j] -= L[i] * y[i];
+        y[j] /= L[j];
+    }
+    while (j > 0) {
+        j -= together, L -= together * stride;
+        Wide<double> sum[together];
+        UNROLL for (size_t c = 0; c < together; ++c) sum[c] = Wide<double>{};
+        size_t i = j + together;
+        for (; i + width<double> <= n; i += width<double>) {
+            const auto v = load<Wide<double>>(y + i);
+            UNROLL for (size_t c = 0; c < together; ++c) sum[c] += v * load<Wide<double>>(L + c * stride + i);
+        }
+        UNROLL for (size_t c = together; c-- > 0;) {
+            double total = 0;
+            UNROLL for (size_t k = 0; k < width<double>; ++k) total += sum[c][k];
+            for (size_t k = i; k < n; ++k) total += L[c * stride + k] * y[k];
+            UNROLL for (size_t b = c + 1; b < together; ++b) total += L[c * stride + j + b] * y[j + b];
+            y[j + c] = (y[j + c] - total) / L[c * stride + j + c];
+        }
+    }
+}
+
 double least(const double* v, size_t n) {
     constexpr size_t step = width<double>, chains = 4;
     double found = v[0];
@@ -802,8 +857,9 @@ void interpolated(const double* __restrict nodes, size_t size, double a, const d
 }
 
 template <class T>
-constexpr Simd<T> table = {dense<T>,  dense_many<T>, sparse_many<T>, exp<T>,      dot<T>, axpy<T>,        transposed<T>,
-                           sincos<T>, inner,         add_scaled<T>,  hadamard<T>, least,  interpolated<T>};
+constexpr Simd<T> table = {dense<T>,    dense_many<T>, sparse_many<T>, exp<T>, dot<T>,
+                           axpy<T>,     transposed<T>, sincos<T>,      inner,  add_scaled<T>,
+                           hadamard<T>, forward,       backward,       least,  interpolated<T>};
 
 }  // namespace
 
