@@ -1,7 +1,8 @@
-"""Tables and figures of papers run again: a TOML file with the protocol in, ours beside the printed numbers out.
+"""Tables and figures of papers run again, from a TOML file with the protocol.
 
-`papers/<bibkey>/<table>.toml` says what is run, `papers/<bibkey>/published.csv` what was printed. Every run is one row of
-a CSV file that grows while the experiment runs, so that one that was interrupted goes on where it stopped.
+`papers/<bibkey>/<table>.toml` says what is run, `papers/<bibkey>/published.csv` what was printed. Every run is one row
+of a CSV file that grows while the experiment runs, so that one that was interrupted goes on where it stopped.
+`onkel.comparison` sets the runs beside the printed numbers.
 """
 
 from __future__ import annotations
@@ -10,28 +11,24 @@ import csv
 import dataclasses
 import datetime
 import functools
-import html
 import itertools
 import json
 import math
-import os
-import statistics
 import subprocess
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import joblib
 import numpy as np
-import scipy.sparse
 from sklearn.svm import SVC
 
-from onkel import datasets, evaluate, plots, report
+from onkel import datasets, evaluate
 from onkel.algorithms import estimators
 from onkel.part import from_plain
+from onkel.stream import SCALES, Scale, Stream
 
 PRINTED = ("table", "set", "algorithm", "metric", "mean", "std", "note")
 # metric -> (its value in one run, whether less is better; None: never compared)
@@ -81,7 +78,7 @@ class Source:
 
     name: str
     data: str
-    scale: str = "raw"
+    scale: Scale | Literal["raw"] = "raw"
     part: str = "all"
     holdout: float | None = None
     positive: int | None = None
@@ -144,7 +141,8 @@ class Experiment:
     choose_on : share of the rows on which those of grids are chosen.
     metric : the figure of merit, which choices are made by.
     sets, contenders : columns and rows.
-    figure : for a figure: `horizontal` ("seen", "seconds", "support" or the swept parameter), `vertical` (metrics), `log`.
+    figure : for a figure: `horizontal` ("seen", "seconds", "support" or the swept parameter), `vertical` (metrics) and
+        `log` (whether the horizontal axis is logarithmic).
     reasons : "set/algorithm" -> why ours is worse than what was printed.
     published : rows of published.csv for this table.
     """
@@ -218,7 +216,7 @@ def _checked(path: Path, content: dict[str, Any]) -> Experiment:
         contenders = {}
         for name, fields in content.pop("algorithms", {}).items():
             contenders[name] = Contender(name, **fields | {"settings": common | fields.get("settings", {})})
-        defaults = {"protocol": "online", "runs": 1, "chosen": "", "choose_on": 1.0, "metric": ""}
+        defaults: dict[str, Any] = {"protocol": "online", "runs": 1, "chosen": "", "choose_on": 1.0, "metric": ""}
         defaults |= {"figure": {}, "reasons": {}}
         experiment = Experiment(
             key=path.parent.name,
@@ -239,6 +237,11 @@ def _check(path: Path, experiment: Experiment) -> None:
         raise ExperimentError(f"{path}: protocol must be one of {PROTOCOLS}, got {experiment.protocol!r}")
     if experiment.metric not in METRICS:
         raise ExperimentError(f"{path}: metric must be one of {', '.join(METRICS)}, got {experiment.metric!r}")
+    for source in experiment.sets.values():
+        if source.scale not in ("raw", *SCALES):
+            raise ExperimentError(
+                f"{path}: scale of {source.name} must be raw, {', '.join(SCALES)}, got {source.scale!r}"
+            )
     for contender in experiment.contenders.values():
         for label, given in (("on", contender.on), ("skip", contender.skip)):
             for name in given:
@@ -280,51 +283,37 @@ def build(estimator: str, settings: Mapping[str, Any], seed: int) -> Any:
 
 
 @functools.lru_cache(maxsize=2)
-def load(source: str, scale: str) -> tuple[Any, Any, int | None, Any]:
-    """Rows, targets, the size of the official training part, and stored orders, of a set in the folder ONKEL_DATA."""
-    home = os.environ.get("ONKEL_DATA")
-    path = Path(home or "") / f"{source}.npz"
-    if not home or not path.is_file():
-        raise Absent(f"{source} is not here" + ("" if home else "; ONKEL_DATA names the folder with the sets"))
-    stream = datasets.read(path)
-    with np.load(path, allow_pickle=False) as stored:
-        n_train = int(stored["n_train"]) if "n_train" in stored else None
-        orders = np.array(stored["perms"]) if "perms" in stored else None
-    X, y = stream.X.astype(np.float64), stream.y
-    if stream.task == "regression" or y.dtype.kind == "f":
-        y = y.astype(np.float64)
-    if scale not in ("raw", "[0,1]", "[-1,1]"):
-        raise ExperimentError(f"scale must be raw, [0,1] or [-1,1], got {scale!r}")
-    if scale != "raw":
-        X = _stretched(X) if scale == "[0,1]" else 2 * _stretched(X) - 1
-        y = _stretched(y) if y.dtype.kind == "f" else y
-    return X, y, n_train, orders
+def _stream(data: str, scale: Scale | Literal["raw"], positive: int | None) -> Stream:
+    """A set in double precision, so that small widths of kernels do not underflow."""
+    if not datasets.is_here(data):
+        raise Absent(f"{data} is not in the data folder {datasets.folder()}")
+    stream = datasets.load(data, positive=positive)
+    stream = dataclasses.replace(stream, X=stream.X.astype(np.float64))
+    return stream if scale == "raw" else stream.scaled(scale)
 
 
-def _stretched(values: Any) -> Any:
-    """Columns to [0, 1] over the whole set; a constant one to 0."""
-    low, high = values.min(axis=0), values.max(axis=0)
-    return (values - low) / np.where(high > low, high - low, 1.0)
+def load(source: Source) -> Stream:
+    """The rows of a set as the table wants them."""
+    return _stream(source.data, source.scale, source.positive)
 
 
 def _rows(source: Source, number: int) -> tuple[Any, Any]:
     """Row numbers to learn from, in order `number`, and those to test on."""
-    _, y, n_train, orders = load(source.data, source.scale)
-    parts = {"all": slice(None), "train": slice(n_train), "test": slice(n_train, None)}
-    rows = np.arange(len(y))[parts[source.part]]
-    if orders is not None and len(rows) == len(y) and 0 <= number < len(orders):
-        order = orders[number]
+    stream = load(source)
+    parts = {"all": slice(None), "train": slice(stream.n_train), "test": slice(stream.n_train, None)}
+    rows = np.arange(len(stream))[parts[source.part]]
+    if 0 <= number < len(() if stream.orders is None else stream.orders) and len(rows) == len(stream):
+        order = np.asarray(stream.orders)[number]
     else:
         order = np.random.default_rng([0, number % 2**32]).permutation(len(rows))
     if source.holdout is not None:
         cut = len(order) - round(source.holdout * len(order))
         return rows[order[:cut]], rows[order[cut:]]
-    rest = np.arange(len(y))[parts["test"]] if n_train is not None else rows[:0]
-    return rows[order], rest
+    return rows[order], np.arange(len(stream))[parts["test"]] if stream.n_train else rows[:0]
 
 
 def _for_choices(learned: Any, share: float, protocol: str) -> tuple[Any, Any]:
-    """Of the rows to learn from those on which parameters are chosen; a holdout run keeps a fifth of them for the test."""
+    """Of the rows to learn from those on which parameters are chosen; a holdout run tests on a fifth of them."""
     rows = learned[: round(share * len(learned))]
     cut = len(rows) * 4 // 5 if protocol == "holdout" else len(rows)
     return rows[:cut], rows[cut:]
@@ -372,13 +361,12 @@ class Task:
     @property
     def cell(self) -> tuple[str, str, str, str, int]:
         """As `Run.cell`."""
-        return self.source.name, self.contender.name, _text(self.point), _text(self.settings), self.number
+        return self.source.name, self.contender.name, as_text(self.point), as_text(self.settings), self.number
 
     def __call__(self) -> list[Run]:
         model = build(self.contender.estimator, {**self.settings, **self.point}, max(self.number, 0))
-        X, y, _, _ = load(self.source.data, self.source.scale)
-        if self.source.positive is not None:
-            y = np.where(y == self.source.positive, 1, -1)
+        stream = load(self.source)
+        X, y = stream.X, stream.y
         learned, tested = _rows(self.source, self.number)
         if self.number == CHOICE:
             learned, tested = _for_choices(learned, self.experiment.choose_on, self.experiment.protocol)
@@ -435,7 +423,8 @@ def _size(model: Any) -> float:
     return float(getattr(model, "components", math.nan))
 
 
-def _text(settings: Mapping[str, Any]) -> str:
+def as_text(settings: Mapping[str, Any]) -> str:
+    """Settings as they are written to files and compared."""
     return json.dumps(settings, sort_keys=True)
 
 
@@ -492,7 +481,7 @@ def available(experiment: Experiment, sets: Sequence[str] = ()) -> tuple[list[So
         if sets and source.name not in sets:
             continue
         try:
-            load(source.data, source.scale)
+            load(source)
             here.append(source)
         except Absent as problem:
             absent[source.name] = str(problem)
@@ -572,283 +561,3 @@ def chosen(experiment: Experiment, source: Source, contender: Contender, results
 
 def _or_infinite(error: float) -> float:
     return error if math.isfinite(error) else math.inf
-
-
-# -- ours beside theirs ------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """One number of a table, printed and ours.
-
-    Parameters
-    ----------
-    set, algorithm, metric : which.
-    theirs, deviation : as printed; "" where nothing is, or it is lost.
-    note : of the printed number.
-    ours : one value per run; none if it was not run.
-    counts : whether it is one of those by which the reproduction is judged.
-    why : where it was not run or does not count, or is worse: the reason.
-    """
-
-    set: str
-    algorithm: str
-    metric: str
-    theirs: str
-    deviation: str
-    note: str
-    ours: tuple[float, ...]
-    counts: bool
-    why: str
-
-    @property
-    def mean(self) -> float:
-        return statistics.fmean(self.ours)
-
-    @property
-    def difference(self) -> float | None:
-        """Ours minus theirs in printed standard deviations, as far as rounding of the printed mean cannot explain it.
-
-        A deviation printed as 0 is taken for half a unit of its last digit.
-        """
-        if not self.ours or not self.theirs or not self.deviation:
-            return None
-        gap = self.mean - float(self.theirs)
-        beyond = max(0.0, abs(gap) - _half_unit(self.theirs))
-        if not beyond:
-            return 0.0
-        return math.copysign(beyond, gap) / (float(self.deviation) or _half_unit(self.deviation))
-
-    @property
-    def verdict(self) -> str:
-        """ "within 1", "within 2", "better" or "worse"; "" if there is nothing to compare."""
-        less = METRICS[self.metric][1] if self.metric in METRICS else None
-        if self.difference is None or less is None:
-            return ""
-        if abs(self.difference) <= 2:
-            return "within 1" if abs(self.difference) <= 1 else "within 2"
-        return "better" if (self.difference < 0) == less else "worse"
-
-
-def _half_unit(number: str) -> float:
-    """Half a unit of the last printed digit."""
-    exponent = Decimal(number).as_tuple().exponent
-    return 0.5 * 10.0 ** int(exponent)
-
-
-def compare(experiment: Experiment, results: Results, *, runs: int | None = None) -> list[Cell]:
-    """Every printed number of a table with ours, in the order of the print."""
-    here, absent = available(experiment)
-    ours: dict[tuple[str, str], list[Run]] = {}
-    for source, contender in itertools.product(here, experiment.contenders.values()):
-        if source.name in contender.skip:
-            continue
-        try:
-            settings = _text(chosen(experiment, source, contender, results))
-        except ExperimentError:
-            continue
-        made = [r for r in results.runs if r.cell[:4] == (source.name, contender.name, "{}", settings) and r.run >= 0]
-        ours[source.name, contender.name] = sorted(made, key=lambda r: r.run)[:runs]
-    return [_cell(experiment, row, ours, absent) for row in experiment.published]
-
-
-def _cell(
-    experiment: Experiment,
-    row: Mapping[str, str],
-    ours: Mapping[tuple[str, str], Sequence[Run]],
-    absent: Mapping[str, str],
-) -> Cell:
-    place = row["set"], row["algorithm"]
-    source, contender = experiment.sets.get(row["set"]), experiment.contenders.get(row["algorithm"])
-    value, less = METRICS.get(row["metric"], (None, None))
-    values = tuple(value(made) for made in ours.get(place, ())) if value else ()
-    judged = less is not None and bool(row["mean"]) and bool(row["std"])
-    if source is None or row["set"] in absent:
-        why = absent.get(row["set"], "the set is not here")
-    elif contender is None:
-        why = "not run: the algorithm is not in the table's file"
-    elif row["set"] in contender.skip:
-        why = f"not run: {contender.skip[row['set']]}"
-    elif not values and less is not None:
-        why = "not run yet"
-    else:
-        why = source.differs
-    counts = judged and source is not None and row["set"] not in absent and not source.differs
-    cell = Cell(*place, row["metric"], row["mean"], row["std"], row["note"], values, counts, why)
-    if cell.verdict == "worse":
-        reason = experiment.reasons.get(f"{row['set']}/{row['algorithm']}", "")
-        cell = dataclasses.replace(cell, why="; ".join(filter(None, (cell.why, reason))))
-    return cell
-
-
-# -- what comes out ----------------------------------------------------------------------------------------
-
-
-def markdown(experiment: Experiment, results: Results, *, runs: int | None = None) -> str:
-    """The comparison as a Markdown page."""
-    cells = compare(experiment, results, runs=runs)
-    lines = [f"# {experiment.key}/{experiment.table}: {experiment.title}", ""]
-    lines += [experiment.chosen.strip(), ""] if experiment.chosen else []
-    for name in dict.fromkeys(cell.set for cell in cells):
-        lines += _set_lines(experiment, [cell for cell in cells if cell.set == name], name)
-    if experiment.figure:
-        lines += [f"![{title}]({file})\n" for file, title, _ in drawings(experiment, results)]
-    lines += ["## Settings", "", *_settings_lines(experiment, results), ""]
-    lines += ["## Made on", "", *(f"- {name}: {value}" for name, value in _environment(results).items()), ""]
-    return "\n".join(lines)
-
-
-def _set_lines(experiment: Experiment, cells: Sequence[Cell], name: str) -> list[str]:
-    run_at_all = any(cell.ours for cell in cells)
-    if not run_at_all:
-        return [f"## {name}", "", f"Not run: {next((c.why for c in cells if c.why), 'nothing to compare')}.", ""]
-    source = experiment.sets[name]
-    differs = [f"Not the paper's set: {source.differs}. Its cells do not count.", ""] if source.differs else []
-    lines = [
-        *(f"## {name}", "", f"Data: {source.data}, {source.scale}, {source.part} rows.", "", *differs),
-        "| algorithm | metric | printed | ours | runs | difference in printed deviations | |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for cell in cells:
-        if cell.metric in METRICS:
-            words = "; ".join(filter(None, (cell.verdict, "" if cell.why == source.differs else cell.why, cell.note)))
-            lines.append(
-                f"| {cell.algorithm} | {cell.metric} | {_printed(cell)} | {_ours(cell)} | {len(cell.ours) or ''} "
-                f"| {_difference(cell)} | {words} |"
-            )
-    return [*lines, ""]
-
-
-def _printed(cell: Cell) -> str:
-    return f"{cell.theirs}±{cell.deviation}" if cell.deviation else cell.theirs or "lost"
-
-
-def _ours(cell: Cell) -> str:
-    if not cell.ours:
-        return ""
-    digits = max(2, -int(Decimal(cell.theirs or "0.00").as_tuple().exponent) + 1)
-    mean = f"{cell.mean:.{digits}f}" if cell.metric not in ("support",) else f"{cell.mean:.0f}"
-    return f"{mean}±{statistics.stdev(cell.ours):.{digits}f}" if len(cell.ours) > 1 else mean
-
-
-def _difference(cell: Cell) -> str:
-    compared = METRICS.get(cell.metric, (None, None))[1] is not None
-    return f"{cell.difference:+.1f}" if compared and cell.difference is not None else ""
-
-
-def _settings_lines(experiment: Experiment, results: Results) -> list[str]:
-    lines = ["| set | algorithm | settings |", "| --- | --- | --- |"]
-    seen = dict.fromkeys((r.set, r.algorithm, r.settings) for r in results.runs if r.run >= 0)
-    for name, algorithm, text in seen:
-        contender = experiment.contenders.get(algorithm)
-        source = experiment.sets.get(name)
-        tried = len(contender.choices(source)) if contender and source else 1
-        how = f" (the best of {tried} on an order that is not reported)" if tried > 1 else ""
-        lines.append(f"| {name} | {algorithm} | `{text}`{how} |")
-    return lines
-
-
-def _environment(results: Results) -> dict[str, str]:
-    commits = ", ".join(sorted({made.commit for made in results.runs})) or commit()
-    days = sorted({made.date for made in results.runs})
-    machine = report.environment()
-    machine["date"] = f"{days[0]} to {days[-1]}" if days else machine["date"]
-    return machine | {"commit": commits, "seeds": "run i: order i (stored, or drawn from seed i), random_state i"}
-
-
-def page(experiment: Experiment, results: Results, *, runs: int | None = None) -> str:
-    """The comparison as one self-contained HTML page."""
-    cells = [cell for cell in compare(experiment, results, runs=runs) if cell.metric in METRICS]
-    rows = []
-    for cell in cells:
-        shown = (cell.set, cell.algorithm, cell.metric, _printed(cell), _ours(cell), len(cell.ours) or "")
-        texts = [*map(str, shown), _difference(cell), "; ".join(filter(None, (cell.verdict, cell.why, cell.note)))]
-        mark = f' class="{cell.verdict.split()[0]}"' if cell.verdict else ""
-        rows.append(f"<tr{mark}>" + "".join(f"<td>{html.escape(text)}</td>" for text in texts) + "</tr>")
-    heads = ("set", "algorithm", "metric", "printed", "ours", "runs", "deviations", "")
-    table = f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>\n" + "\n".join(rows) + "</table>"
-    figures = "\n".join(f"<figure>{svg}</figure>" for _, _, svg in drawings(experiment, results))
-    made = "".join(f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>" for k, v in _environment(results).items())
-    title = html.escape(f"{experiment.key}/{experiment.table}: {experiment.title}")
-    style = (
-        ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
-        "table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #8884}"
-        ".worse td:nth-child(7){color:#c93a3a}.better td:nth-child(7){color:#2b8a4b}dt{float:left;clear:left;width:6rem}"
-        "figure{margin:1rem 0;max-width:50rem}"
-    )
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{title}</title><style>{style}</style><h1>{title}</h1><p>{html.escape(experiment.chosen)}</p>\n"
-        f"{table if rows else ''}\n{figures}\n<h2>Made on</h2><dl>{made}</dl></html>\n"
-    )
-
-
-def drawings(experiment: Experiment, results: Results) -> list[tuple[str, str, str]]:
-    """The figure as SVG pictures, one for each set and quantity: file name, title, picture."""
-    if not experiment.figure:
-        return []
-    horizontal, found = experiment.figure["horizontal"], []
-    for name, metric in itertools.product(experiment.sets, experiment.figure["vertical"]):
-        lines = []
-        for number, contender in enumerate(experiment.contenders.values()):
-            points = _curve(experiment, results, name, contender, metric)
-            if points:
-                x, y = np.array(points).T
-                lines.append(plots.Line(contender.name, number, x, y))
-        if lines:
-            title = f"{metric.replace('_', ' ')} on {name}"
-            log = bool(experiment.figure.get("log"))
-            low = min(float(line.y.min()) for line in lines)
-            high = max(float(line.y.max()) for line in lines)
-            vertical = plots.axis(low - 0.05 * (high - low), high) if low > 0.3 * high else None
-            svg = plots.figure(lines, title=title, horizontal=horizontal, vertical=vertical, log=log)
-            found.append((f"{experiment.table}-{name}-{metric}.svg", title, svg))
-    return found
-
-
-def _curve(
-    experiment: Experiment, results: Results, name: str, contender: Contender, metric: str
-) -> list[tuple[float, float]]:
-    """Points of a line, each the mean over the runs."""
-    horizontal, value = experiment.figure["horizontal"], METRICS[metric][0]
-    groups: dict[Any, list[Run]] = {}
-    for made in results.runs:
-        if made.set == name and made.algorithm == contender.name and made.run >= 0:
-            groups.setdefault((made.point, made.seen if horizontal == "seen" else 0), []).append(made)
-    points = []
-    for (point, _), runs in groups.items():
-        if horizontal in ("seen", "seconds", "support"):
-            x = statistics.fmean(getattr(made, horizontal) for made in runs)
-        else:
-            x = float(json.loads(point)[horizontal])
-        points.append((x, statistics.fmean(value(made) for made in runs)))
-    return sorted(points)
-
-
-def write(experiment: Experiment, results: Results, *, runs: int | None = None) -> list[Path]:
-    """Write the comparison beside the results, as Markdown, CSV and HTML, and figures as SVG."""
-    home = results.path.parent
-    files = {
-        f"{experiment.table}.md": markdown(experiment, results, runs=runs),
-        f"{experiment.table}.html": page(experiment, results, runs=runs),
-        f"{experiment.table}-compared.csv": _csv(compare(experiment, results, runs=runs)),
-    } | {file: svg for file, _, svg in drawings(experiment, results)}
-    if not experiment.published:
-        del files[f"{experiment.table}-compared.csv"]
-    for name, text in files.items():
-        (home / name).write_text(text, encoding="utf-8")
-    return [home / name for name in files]
-
-
-def _csv(cells: Iterable[Cell]) -> str:
-    lines = [["set", "algorithm", "metric", "printed", "deviation", "ours", "runs", "difference", "verdict", "counts"]]
-    for cell in cells:
-        ours = f"{cell.mean:.6g}" if cell.ours else ""
-        gap = "" if cell.difference is None else f"{cell.difference:.2f}"
-        middle = [cell.theirs, cell.deviation, ours, str(len(cell.ours)), gap]
-        lines.append([cell.set, cell.algorithm, cell.metric, *middle, cell.verdict, str(cell.counts)])
-    import io
-
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    return text.getvalue()

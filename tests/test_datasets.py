@@ -50,8 +50,8 @@ def test_scales_of_the_embedded_streams() -> None:
     assert datasets.load("diabetes").y.std() == pytest.approx(1)
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(DataError, match=r"no embedded stream 'digit'.*breast_cancer, digits, drift, diabetes"):
+def test_an_unknown_name_is_refused_with_those_that_are_close() -> None:
+    with pytest.raises(DataError, match=r"no stream 'digit'; did you mean digits\?; onkel data lists them all"):
         datasets.load("digit")
 
 
