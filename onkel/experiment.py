@@ -27,6 +27,8 @@ from sklearn.svm import SVC
 
 from onkel import datasets, evaluate
 from onkel.algorithms import estimators
+from onkel.estimator import Estimator
+from onkel.kernels import Gaussian
 from onkel.part import from_plain
 from onkel.stream import SCALES, Scale, Stream
 
@@ -72,6 +74,8 @@ class Source:
         or on a random part of the size `holdout`.
     holdout : share of the rows that a random split keeps for the test.
     positive : the label that is +1 against all others, for a set with more labels than the table has.
+    limit : learn only the first so many rows of each order.
+    dtype : of the rows; double, unless the set is so large that only single precision is affordable.
     values : numbers that settings refer to as "$name".
     differs : in what it is not the paper's set; its cells then do not count.
     """
@@ -82,6 +86,8 @@ class Source:
     part: str = "all"
     holdout: float | None = None
     positive: int | None = None
+    limit: int | None = None
+    dtype: str = "float64"
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     differs: str = ""
 
@@ -252,7 +258,9 @@ def _check(path: Path, experiment: Experiment) -> None:
                 continue
             for point, choice in itertools.product(contender.points(source), contender.choices(source)):
                 try:
-                    build(contender.estimator, contender.resolved(source) | choice | point, 0)
+                    model = build(contender.estimator, contender.resolved(source) | choice | point, 0)
+                    if isinstance(model, Estimator) and model.online:
+                        model.parts(Gaussian(1.0))  # estimators check values when they begin
                 except (TypeError, ValueError) as problem:
                     raise ExperimentError(f"{path}: {contender.name} on {source.name}: {problem}") from None
 
@@ -283,18 +291,18 @@ def build(estimator: str, settings: Mapping[str, Any], seed: int) -> Any:
 
 
 @functools.lru_cache(maxsize=2)
-def _stream(data: str, scale: Scale | Literal["raw"], positive: int | None) -> Stream:
-    """A set in double precision, so that small widths of kernels do not underflow."""
+def _stream(data: str, scale: Scale | Literal["raw"], positive: int | None, dtype: str) -> Stream:
     if not datasets.is_here(data):
         raise Absent(f"{data} is not in the data folder {datasets.folder()}")
     stream = datasets.load(data, positive=positive)
     stream = dataclasses.replace(stream, X=stream.X.astype(np.float64))
-    return stream if scale == "raw" else stream.scaled(scale)
+    stream = stream if scale == "raw" else stream.scaled(scale)
+    return dataclasses.replace(stream, X=stream.X.astype(dtype))
 
 
 def load(source: Source) -> Stream:
     """The rows of a set as the table wants them."""
-    return _stream(source.data, source.scale, source.positive)
+    return _stream(source.data, source.scale, source.positive, source.dtype)
 
 
 def _rows(source: Source, number: int) -> tuple[Any, Any]:
@@ -306,6 +314,7 @@ def _rows(source: Source, number: int) -> tuple[Any, Any]:
         order = np.asarray(stream.orders)[number]
     else:
         order = np.random.default_rng([0, number % 2**32]).permutation(len(rows))
+    order = order[: source.limit]
     if source.holdout is not None:
         cut = len(order) - round(source.holdout * len(order))
         return rows[order[:cut]], rows[order[cut:]]

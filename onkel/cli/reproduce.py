@@ -97,11 +97,14 @@ def _print(found: Experiment, cells: list[Cell]) -> None:
     if not shown:
         print("no numbers were printed to compare with")
         return
-    rows = table("set", "algorithm", "metric", "printed", "ours", "runs", "deviations", "", justify="left")
-    for cell in shown:
-        numbers = (comparison.printed(cell), comparison.ours(cell), str(len(cell.ours)), comparison.difference(cell))
-        rows.add_row(*map(Text, (cell.set, cell.algorithm, cell.metric, *numbers, cell.verdict)))
-    Console().print(rows)
+    for name in dict.fromkeys(cell.set for cell in shown):
+        rows = table(name, "metric", "printed", "ours", "runs", "deviations", "", justify="left")
+        for cell in shown:
+            if cell.set == name:
+                numbers = comparison.printed(cell), comparison.ours(cell), str(len(cell.ours))
+                words = (cell.algorithm, cell.metric, *numbers, comparison.difference(cell), cell.verdict)
+                rows.add_row(*map(Text, words))
+        Console().print(rows)
 
 
 def _data(cell: Cell) -> dict[str, Any]:
