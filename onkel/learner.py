@@ -33,6 +33,22 @@ def rows(X: Any) -> Iterator[Row]:
             yield Row(x.astype(np.float64))
 
 
+def one_row(x: Array, columns: int, dtype: Any) -> Array:
+    """A matrix of one dense row, checked."""
+    if x.ndim != 1 or len(x) != columns:
+        raise ValueError(f"X has {x.shape[-1]} features, but the model expects {columns}")
+    if not np.isfinite(x).all():
+        at = int(np.argmin(np.isfinite(x)))
+        raise ValueError(f"x contains NaN or infinity in column {at}: impute or drop such examples first")
+    return x.astype(dtype)[None]
+
+
+def check_one(y: float, weight: float) -> None:
+    """Refuse a target or a weight that is no number to learn from."""
+    if not np.isfinite(y) or not 0 <= weight < np.inf:
+        raise ValueError(f"y must be finite and the weight >= 0, got {y} and {weight}")
+
+
 class Learner:
     """An online learner: a hypothesis, a loss and an update.
 
@@ -95,30 +111,27 @@ class Learner:
 
     # -- learning
 
-    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
-        """Learn from each row in turn; the scores before each update, by the last and by the averaged model."""
+    def learn(
+        self, X: Any, y: Array, weight: Array | None = None, *, chance: float = 1.0, room: float = math.inf
+    ) -> tuple[Array, Array]:
+        """Learn from each row in turn; the scores before each update, by the last and by the averaged model.
+
+        `chance` and `room` are told to every round (see `Round`).
+        """
         self.check(X)
         last, averaged = np.zeros((len(y), self.outputs)), np.zeros((len(y), self.outputs))
         with np.errstate(over="ignore", invalid="ignore"):
             for i, x in enumerate(rows(X)):
-                last[i], averaged[i] = self._round(x, float(y[i]), 1.0 if weight is None else float(weight[i]), i)
+                w = 1.0 if weight is None else float(weight[i])
+                last[i], averaged[i] = self._round(x, float(y[i]), w, i, chance, room)
         return last, averaged
 
     def learn_one(self, x: Array, y: float, weight: float = 1.0) -> None:
         """Learn from one dense row."""
-        if not np.isfinite(y) or not 0 <= weight < np.inf:
-            raise ValueError(f"y must be finite and the weight >= 0, got {y} and {weight}")
-        self.learn(self._one(x), np.array([y]), np.array([weight]))
+        check_one(y, weight)
+        self.learn(one_row(x, self.columns, self.dtype), np.array([y]), np.array([weight]))
 
-    def _one(self, x: Array) -> Array:
-        if x.ndim != 1 or len(x) != self.columns:
-            raise ValueError(f"X has {x.shape[-1]} features, but the model expects {self.columns}")
-        if not np.isfinite(x).all():
-            at = int(np.argmin(np.isfinite(x)))
-            raise ValueError(f"x contains NaN or infinity in column {at}: impute or drop such examples first")
-        return x.astype(self.dtype)[None]
-
-    def _round(self, x: Row, y: float, weight: float, i: int) -> tuple[Array, Array]:
+    def _round(self, x: Row, y: float, weight: float, i: int, chance: float, room: float) -> tuple[Array, Array]:
         f = self.hypothesis
         k = f.row(x)
         s, kxx = f.scores(k), f.length2(x, k)
@@ -129,7 +142,7 @@ class Learner:
         value, slope = self.loss.at(self.memory.get("threshold"))(y, s)
         if kxx <= 0:
             slope[:] = 0  # no step
-        round = Round(x, y, self.t + 1, k, kxx, s, value, slope, weight)
+        round = Round(x, y, self.t + 1, k, kxx, s, value, slope, weight, chance, room)
         try:
             shrink, coef = self.update.step(round, self.memory)
             f.foresee(shrink)
@@ -174,7 +187,7 @@ class Learner:
 
     def score_one(self, x: Array) -> list[float]:
         """Scores of one dense row."""
-        return [float(s) for s in self.scores(self._one(x))[0]]
+        return [float(s) for s in self.scores(one_row(x, self.columns, self.dtype))[0]]
 
     # -- what is inside
 

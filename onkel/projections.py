@@ -7,7 +7,7 @@ the terms (a duplicate, say) is never stored: its step is exact on them.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -144,6 +144,7 @@ class Refit(Bounded):
     without r and l the hinge (a sample weight multiplies C).
     """
 
+    shares: ClassVar[bool] = True
     variant: str = "simple"
     C: float = 1.0
 
@@ -164,13 +165,15 @@ class Refit(Bounded):
         if coef is None:
             return
         if self.variant == "projecting":
-            if join(f, round, coef, memory["factor"]) and f.n > self.budget:
+            full = self.full(f, round)
+            if join(f, round, coef, memory["factor"]) and full:
                 residual = 1 / memory["factor"].diagonal()
                 part_with(f, self._cheapest(f, residual[:-1]), memory["factor"])
             return
+        full = self.full(f, round)
         f.append(round, coef)
         k = np.append(round.k, round.kxx)
-        leaves = self._hand_over(f, round, k, memory) if f.n > self.budget else None
+        leaves = self._hand_over(f, round, k, memory) if full else None
         if self.variant == "nearest":
             meet(f, k, memory)
         if leaves is not None:

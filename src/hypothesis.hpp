@@ -262,7 +262,11 @@ public:
 
     void move(double factor, const Offer<T>& offer) override {
         shrink(factor);
-        budget_->insert(*this, offer);
+        if (offer.round.room <= 0 && n() == 0) {  // none of its own can make room
+            budget_->insert(*this, {offer.round, offer.x, offer.k, nullptr, offer.work});
+        } else {
+            budget_->insert(*this, offer);
+        }
     }
 
     void shrink(double factor) {

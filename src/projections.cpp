@@ -179,7 +179,8 @@ template <class T>
 void Refit::enter(Expansion<T>& f, const Offer<T>& offer) {
     if (!offer.coef) return;
     if (projects_) {
-        if (!join(f, offer) || f.n() <= budget_) return;
+        const bool over = full(f, offer, budget_);
+        if (!join(f, offer) || !over) return;
         std::vector<double> residual(f.n());
         span_.factor.diagonal(residual.data());
         for (double& r : residual) r = 1 / r;
@@ -193,8 +194,8 @@ void Refit::enter(Expansion<T>& f, const Offer<T>& offer) {
         k_.assign(offer.k, offer.k + f.n());
     }
     k_.push_back(offer.round.kxx);
+    const bool over = full(f, offer, budget_);
     f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
-    const bool over = f.n() > budget_;
     const std::size_t leaves = !over ? 0 : plain_ ? dispensable(f, offer.round) : hand_over(f);
     if (near_) neighbours_.meet(f, offer.x, k_);
     if (!over) return;
