@@ -278,13 +278,23 @@ def published(paper: Path) -> list[dict[str, str]]:
 
 
 def build(estimator: str, settings: Mapping[str, Any], seed: int) -> Any:
-    """A model from its class and plain settings; parts are tables such as {part = "Gaussian", gamma = 0.5}."""
-    values = {name: from_plain(value) for name, value in settings.items()}
+    """A model from its class and plain settings.
+
+    Parts and models inside are tables such as {part = "Gaussian", gamma = 0.5} and {estimator = "BOGDClassifier", eta = 0.1}.
+    """
+    values = {name: _value(value, seed) for name, value in settings.items()}
     if estimator == "SVC":
         return SVC(gamma=values.pop("kernel").gamma, **values)
     if estimator not in estimators():
         raise ValueError(f"there is no estimator {estimator!r}")
     return estimators()[estimator](random_state=seed, **values)
+
+
+def _value(value: Any, seed: int) -> Any:
+    if isinstance(value, Mapping) and "estimator" in value:
+        inside = dict(value)
+        return build(inside.pop("estimator"), inside, seed)
+    return from_plain(value)
 
 
 # -- data --------------------------------------------------------------------------------------------------
