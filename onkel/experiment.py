@@ -46,6 +46,7 @@ METRICS: dict[str, tuple[Callable[[Run], float], bool | None]] = {
     "minutes": (lambda run: run.seconds / 60, None),
 }
 PROTOCOLS = ("online", "holdout")
+LEAST = 2000  # rows to choose parameters on
 CHOICE = -1  # the number of the order on which parameters are chosen, which is not among those reported
 
 
@@ -144,7 +145,7 @@ class Experiment:
     protocol : "online" (predict, then learn) or "holdout" (learn, then test).
     runs : orders of the rows (or splits), each learned once.
     chosen : how the parameters were chosen, in words.
-    choose_on : share of the rows on which those of grids are chosen.
+    choose_on : share of the rows on which those of grids are chosen, at least 2000 rows.
     metric : the figure of merit, which choices are made by.
     sets, contenders : columns and rows.
     figure : for a figure: `horizontal` ("seen", "seconds", "support" or the swept parameter), `vertical` (metrics) and
@@ -333,7 +334,7 @@ def _rows(source: Source, number: int) -> tuple[Any, Any]:
 
 def _for_choices(learned: Any, share: float, protocol: str) -> tuple[Any, Any]:
     """Of the rows to learn from those on which parameters are chosen; a holdout run tests on a fifth of them."""
-    rows = learned[: round(share * len(learned))]
+    rows = learned[: max(round(share * len(learned)), LEAST)]
     cut = len(rows) * 4 // 5 if protocol == "holdout" else len(rows)
     return rows[:cut], rows[cut:]
 
