@@ -328,15 +328,15 @@ def summary() -> str:
     judged = [cell for _, cells, _ in tables for cell in cells]
     done = [cell for cell in judged if cell.verdict]
     good = [cell for cell in done if cell.verdict != "worse"]
-    share = f"{100 * len(good) / len(judged):.1f} %" if judged else "none"
+    share = f"{100 * len(good) / max(1, len(done)):.1f} %"
     lines = [
         *("# The papers' tables, run again", ""),
         "A cell counts if its set is here complete and in the paper's variant, if it is an error, a loss or a number "
         "of support vectors, and if a standard deviation is printed. Differences are in printed standard deviations, "
         "as far as the rounding of the printed mean cannot explain them.",
         "",
-        f"**{len(good)} of {len(judged)} cells ({share}) are within two printed standard deviations or better**; "
-        f"{len(judged) - len(done)} were not run.",
+        f"**{len(good)} of the {len(done)} cells that were run ({share}) are within two printed standard deviations or "
+        f"better**; {len(judged) - len(done)} of the {len(judged)} that count were not run.",
         "",
         "| table | cells | within 1 | within 2 | better | worse | not run |",
         "| --- | --- | --- | --- | --- | --- | --- |",

@@ -281,7 +281,7 @@ def published(paper: Path) -> list[dict[str, str]]:
 def build(estimator: str, settings: Mapping[str, Any], seed: int) -> Any:
     """A model from its class and plain settings.
 
-    Parts and models inside are tables such as {part = "Gaussian", gamma = 0.5} and {estimator = "BOGDClassifier", eta = 0.1}.
+    Parts inside are tables such as {part = "Gaussian", gamma = 0.5}, models {estimator = "BOGDClassifier", eta = 0.1}.
     """
     values = {name: _value(value, seed) for name, value in settings.items()}
     if estimator == "SVC":
@@ -304,7 +304,7 @@ def _value(value: Any, seed: int) -> Any:
 @functools.lru_cache(maxsize=2)
 def _stream(data: str, scale: Scale | Literal["raw"], positive: int | None, dtype: str) -> Stream:
     if not datasets.is_here(data):
-        raise Absent(f"{data} is not in the data folder {datasets.folder()}")
+        raise Absent(f"{data} is not in the data folder")
     stream = datasets.load(data, positive=positive)
     stream = dataclasses.replace(stream, X=stream.X.astype(np.float64))
     stream = stream if scale == "raw" else stream.scaled(scale)
@@ -390,12 +390,16 @@ class Task:
         learned, tested = _rows(self.source, self.number)
         if self.number == CHOICE:
             learned, tested = _for_choices(learned, self.experiment.choose_on, self.experiment.protocol)
-        if self.experiment.protocol == "holdout":
-            if not len(tested):
-                raise ExperimentError(f"{self.source.data} has no test part; give holdout = 0.2 or the like")
-            points = [_holdout(model, X[learned], y[learned], X[tested], y[tested])]
-        else:
-            points = _online(model, X[learned], y[learned], self.experiment.checkpoints, ties=self.contender.ties)
+        if self.experiment.protocol == "holdout" and not len(tested):
+            raise ExperimentError(f"{self.source.data} has no test part; give holdout = 0.2 or the like")
+        try:
+            if self.experiment.protocol == "holdout":
+                points = [_holdout(model, X[learned], y[learned], X[tested], y[tested])]
+            else:
+                points = _online(model, X[learned], y[learned], self.experiment.checkpoints, ties=self.contender.ties)
+        except Exception as problem:
+            problem.add_note(f"in {', '.join(map(str, self.cell))}")
+            raise
         day = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
         return [Run(*self.cell, *point, commit(), day) for point in points]
 
