@@ -144,39 +144,92 @@ def _cell(
 # -- what comes out ----------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """A part of a page: a heading, sentences, a table (its first row are the heads), pictures (file, title, SVG)."""
+
+    heading: str
+    sentences: tuple[str, ...] = ()
+    table: tuple[tuple[str, ...], ...] = ()
+    pictures: tuple[tuple[str, str, str], ...] = ()
+
+
+def sections(experiment: Experiment, results: Results, *, runs: int | None = None) -> list[Section]:
+    """What is to be said of an experiment: each set, figures, settings, and the machine."""
+    cells = [cell for cell in compare(experiment, results, runs=runs) if cell.metric in METRICS]
+    names = dict.fromkeys(cell.set for cell in cells)
+    found = [_set_section(experiment, [cell for cell in cells if cell.set == name], name) for name in names]
+    if experiment.figure:
+        differs = tuple(f"{source.name}: {source.differs}." for source in experiment.sets.values() if source.differs)
+        found.append(Section("Figures", differs, pictures=tuple(drawings(experiment, results))))
+    found.append(Section("Settings", table=_settings_table(experiment, results)))
+    made = (("what", "value"), *_environment(results.runs).items())
+    return [*found, Section("Made on", table=made)]
+
+
+def _set_section(experiment: Experiment, cells: Sequence[Cell], name: str) -> Section:
+    if not any(cell.ours for cell in cells):
+        return Section(name, (f"Not run: {next((c.why for c in cells if c.why), 'nothing to compare')}.",))
+    source = experiment.sets[name]
+    rows = [("algorithm", "metric", "printed", "ours", "runs", "deviations", "")]
+    for cell in cells:
+        words = "; ".join(filter(None, (cell.verdict, "" if cell.why == source.differs else cell.why, cell.note)))
+        numbers = printed(cell), ours(cell), str(len(cell.ours) or "")
+        rows.append((cell.algorithm, cell.metric, *numbers, difference(cell), words))
+    sentences = [f"Data: {source.data}, {source.scale}, {source.part} rows."]
+    sentences += [f"Not the paper's set: {source.differs}. Its cells do not count."] if source.differs else []
+    return Section(name, tuple(sentences), tuple(rows))
+
+
+def _title(experiment: Experiment) -> str:
+    return f"{experiment.key}/{experiment.table}: {experiment.title}"
+
+
 def markdown(experiment: Experiment, results: Results, *, runs: int | None = None) -> str:
     """The comparison as a Markdown page."""
-    cells = compare(experiment, results, runs=runs)
-    lines = [f"# {experiment.key}/{experiment.table}: {experiment.title}", ""]
-    lines += [experiment.chosen.strip(), ""] if experiment.chosen else []
-    for name in dict.fromkeys(cell.set for cell in cells):
-        lines += _set_lines(experiment, [cell for cell in cells if cell.set == name], name)
-    if experiment.figure:
-        lines += [f"![{title}]({file})\n" for file, title, _ in drawings(experiment, results)]
-    lines += ["## Settings", "", *_settings_lines(experiment, results), ""]
-    lines += ["## Made on", "", *(f"- {name}: {value}" for name, value in _environment(results.runs).items()), ""]
+    lines = [f"# {_title(experiment)}", "", experiment.chosen.strip(), ""]
+    for section in sections(experiment, results, runs=runs):
+        lines += [f"## {section.heading}", ""]
+        lines += [line for sentence in section.sentences for line in (sentence, "")]
+        lines += [f"![{title}]({file})\n" for file, title, _ in section.pictures]
+        for number, row in enumerate(section.table):
+            lines.append(f"| {' | '.join(row)} |")
+            lines += ["| --- " * len(row) + "|"] if number == 0 else []
+        lines += [""] if section.table else []
     return "\n".join(lines)
 
 
-def _set_lines(experiment: Experiment, cells: Sequence[Cell], name: str) -> list[str]:
-    run_at_all = any(cell.ours for cell in cells)
-    if not run_at_all:
-        return [f"## {name}", "", f"Not run: {next((c.why for c in cells if c.why), 'nothing to compare')}.", ""]
-    source = experiment.sets[name]
-    differs = [f"Not the paper's set: {source.differs}. Its cells do not count.", ""] if source.differs else []
-    lines = [
-        *(f"## {name}", "", f"Data: {source.data}, {source.scale}, {source.part} rows.", "", *differs),
-        "| algorithm | metric | printed | ours | runs | difference in printed deviations | |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for cell in cells:
-        if cell.metric in METRICS:
-            words = "; ".join(filter(None, (cell.verdict, "" if cell.why == source.differs else cell.why, cell.note)))
-            lines.append(
-                f"| {cell.algorithm} | {cell.metric} | {printed(cell)} | {ours(cell)} | {len(cell.ours) or ''} "
-                f"| {difference(cell)} | {words} |"
-            )
-    return [*lines, ""]
+def page(experiment: Experiment, results: Results, *, runs: int | None = None) -> str:
+    """The comparison as one self-contained HTML page."""
+    parts = []
+    for section in sections(experiment, results, runs=runs):
+        parts.append(f"<h2>{html.escape(section.heading)}</h2>")
+        parts += [f"<p>{html.escape(sentence)}</p>" for sentence in section.sentences]
+        parts += [f"<figure>{svg}</figure>" for _, _, svg in section.pictures]
+        rows = [
+            f'<tr class="{row[-1].split(" ")[0].strip(";")}">'
+            + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in row)
+            + "</tr>"
+            for number, row in enumerate(section.table)
+            for tag in ["td" if number else "th"]
+        ]
+        parts += ["<table>", *rows, "</table>"] if rows else []
+    title = html.escape(_title(experiment))
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1><p>{html.escape(experiment.chosen)}</p>\n"
+        + "\n".join(parts)
+        + "</html>\n"
+    )
+
+
+_STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
+    "table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #8884}"
+    ".worse td:nth-child(n+6){color:#c93a3a}.better td:nth-child(n+6){color:#2b8a4b}"
+    "figure{margin:1rem 0;max-width:50rem}td{overflow-wrap:anywhere}"
+)
 
 
 def printed(cell: Cell) -> str:
@@ -199,16 +252,13 @@ def difference(cell: Cell) -> str:
     return f"{cell.difference:+.1f}" if compared and cell.difference is not None else ""
 
 
-def _settings_lines(experiment: Experiment, results: Results) -> list[str]:
-    lines = ["| set | algorithm | settings |", "| --- | --- | --- |"]
-    seen = dict.fromkeys((r.set, r.algorithm, r.settings) for r in results.runs if r.run >= 0)
-    for name, algorithm, text in seen:
-        contender = experiment.contenders.get(algorithm)
-        source = experiment.sets.get(name)
+def _settings_table(experiment: Experiment, results: Results) -> tuple[tuple[str, ...], ...]:
+    rows = [("set", "algorithm", "settings", "chosen from")]
+    for name, algorithm, text in dict.fromkeys((r.set, r.algorithm, r.settings) for r in results.runs if r.run >= 0):
+        contender, source = experiment.contenders.get(algorithm), experiment.sets.get(name)
         tried = len(contender.choices(source)) if contender and source else 1
-        how = f" (the best of {tried} on an order that is not reported)" if tried > 1 else ""
-        lines.append(f"| {name} | {algorithm} | `{text}`{how} |")
-    return lines
+        rows.append((name, algorithm, f"`{text}`", str(tried) if tried > 1 else ""))
+    return tuple(rows)
 
 
 def _environment(runs: Sequence[Run]) -> dict[str, str]:
@@ -217,34 +267,6 @@ def _environment(runs: Sequence[Run]) -> dict[str, str]:
     machine = report.environment()
     machine["date"] = f"{days[0]} to {days[-1]}" if days else machine["date"]
     return machine | {"commit": commits, "seeds": "run i: order i (stored, or drawn from seed i), random_state i"}
-
-
-def page(experiment: Experiment, results: Results, *, runs: int | None = None) -> str:
-    """The comparison as one self-contained HTML page."""
-    cells = [cell for cell in compare(experiment, results, runs=runs) if cell.metric in METRICS]
-    rows = []
-    for cell in cells:
-        shown = (cell.set, cell.algorithm, cell.metric, printed(cell), ours(cell), len(cell.ours) or "")
-        texts = [*map(str, shown), difference(cell), "; ".join(filter(None, (cell.verdict, cell.why, cell.note)))]
-        mark = f' class="{cell.verdict.split()[0]}"' if cell.verdict else ""
-        rows.append(f"<tr{mark}>" + "".join(f"<td>{html.escape(text)}</td>" for text in texts) + "</tr>")
-    heads = ("set", "algorithm", "metric", "printed", "ours", "runs", "deviations", "")
-    table = f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>\n" + "\n".join(rows) + "</table>"
-    figures = "\n".join(f"<figure>{svg}</figure>" for _, _, svg in drawings(experiment, results))
-    made = "".join(f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>" for k, v in _environment(results.runs).items())
-    title = html.escape(f"{experiment.key}/{experiment.table}: {experiment.title}")
-    style = (
-        ":root{color-scheme:light dark}"
-        "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
-        "table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #8884}"
-        ".worse td:nth-child(7){color:#c93a3a}.better td:nth-child(7){color:#2b8a4b}"
-        "dt{float:left;clear:left;width:6rem}figure{margin:1rem 0;max-width:50rem}"
-    )
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{title}</title><style>{style}</style><h1>{title}</h1><p>{html.escape(experiment.chosen)}</p>\n"
-        f"{table if rows else ''}\n{figures}\n<h2>Made on</h2><dl>{made}</dl></html>\n"
-    )
 
 
 def drawings(experiment: Experiment, results: Results) -> list[tuple[str, str, str]]:
@@ -265,7 +287,8 @@ def drawings(experiment: Experiment, results: Results) -> list[tuple[str, str, s
             low = min(float(line.y.min()) for line in lines)
             high = max(float(line.y.max()) for line in lines)
             vertical = plots.axis(low - 0.05 * (high - low), high) if low > 0.3 * high else None
-            svg = plots.figure(lines, title=title, horizontal=horizontal, vertical=vertical, log=log)
+            across = "examples" if horizontal == "seen" else horizontal
+            svg = plots.figure(lines, title=title, horizontal=across, vertical=vertical, log=log)
             found.append((f"{experiment.table}-{name}-{metric}.svg", title, svg))
     return found
 
