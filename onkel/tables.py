@@ -87,7 +87,8 @@ class Table:
             self._texts = [j for j in self.kept if _first_text(columns[j]) is not None]
             self._refuse_texts(columns, place)
         numbers = [j for j in self.kept if j not in self._texts]
-        values = np.column_stack([self._numbers(j, columns[j], place) for j in numbers] or [np.empty((0, 0))])
+        empty = np.empty((len(columns[self.target]), 0))
+        values = np.column_stack([empty, *(self._numbers(j, columns[j], place) for j in numbers)])
         texts = [_stripped(columns[j]) for j in self._texts]
         goal = columns[self.target]
         rows = self._complete(values, texts, goal, place)
@@ -164,18 +165,17 @@ class Table:
     def _features_of(self, values: Floats, texts: list[list[str]], n: int) -> Any:
         if not self._texts:
             return values
-        rows, columns, signs = [], [], []
+        rows, features, signs = [], [], []
         for j, column in zip(self._texts, texts, strict=True):
             for i, cell in enumerate(column):
                 if cell:
                     feature, sign = self._feature(j, cell)
                     rows.append(i)
-                    columns.append(values.shape[1] + feature)
+                    features.append(feature)
                     signs.append(sign)
-        width = values.shape[1] + (_BUCKETS if self.encode == "hash" else len(self._features))
-        made = scipy.sparse.csr_matrix((signs, (rows, columns)), shape=(n, width), dtype=np.float64)
-        made += scipy.sparse.csr_matrix(np.pad(values, ((0, 0), (0, width - values.shape[1]))))
-        return made
+        width = _BUCKETS if self.encode == "hash" else len(self._features)
+        coded = scipy.sparse.csr_matrix((signs, (rows, features)), shape=(n, width), dtype=np.float64)
+        return scipy.sparse.hstack([scipy.sparse.csr_matrix(values), coded], format="csr")
 
     def _feature(self, j: int, cell: str) -> tuple[int, float]:
         """Number and value of the feature that stands for a text."""
