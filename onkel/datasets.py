@@ -28,6 +28,7 @@ __all__ = [
     "ENCODE",
     "ENDINGS",
     "FORMATS",
+    "GENERATED",
     "MISSING",
     "NAMES",
     "SCALES",
@@ -182,5 +183,6 @@ _EMBEDDED: dict[str, Callable[[], Stream]] = {
     "wine": _wine,
     "diabetes": _diabetes,
 }
-NAMES: tuple[str, ...] = (*_EMBEDDED, *LAWS)
+GENERATED: tuple[str, ...] = tuple(LAWS)
+NAMES: tuple[str, ...] = (*_EMBEDDED, *GENERATED)
 DEMO: tuple[str, ...] = ("breast_cancer", "digits", "drift", "diabetes")

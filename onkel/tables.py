@@ -151,16 +151,16 @@ class Table:
         return np.flatnonzero(~bad).tolist() if bad.any() else None
 
     def _fill(self, numbers: list[int], values: Floats) -> None:
-        """Put the mean of the rows before where a value is missing, and remember the sums."""
+        """Put the mean of the rows before where a value is missing (0 before the first)."""
+        if self.missing != "mean":
+            return
         hole = np.isnan(values)
-        if hole.any():
-            self.filled += int(hole.sum())
-            known = np.where(hole, 0.0, values)
-            sums, counts = self._sums[numbers] + known.cumsum(axis=0), self._counts[numbers] + (~hole).cumsum(axis=0)
-            values[hole] = (sums / np.maximum(counts, 1))[hole]  # a hole adds nothing: the sums before it
-        if self.missing == "mean":
-            self._sums[numbers] += np.where(hole, 0.0, values).sum(axis=0)
-            self._counts[numbers] += (~hole).sum(axis=0)
+        self.filled += int(hole.sum())
+        known = np.where(hole, 0.0, values)  # summed one by one: how rows are cut into blocks must not matter
+        sums = np.vstack([self._sums[numbers], known]).cumsum(axis=0)
+        counts = np.vstack([self._counts[numbers], ~hole]).cumsum(axis=0)
+        values[hole] = (sums / np.maximum(counts, 1))[:-1][hole]
+        self._sums[numbers], self._counts[numbers] = sums[-1], counts[-1]
 
     def _features_of(self, values: Floats, texts: list[list[str]], n: int) -> Any:
         if not self._texts:

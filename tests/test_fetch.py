@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from onkel import datasets, sources
-from onkel.cli import main
 from onkel.datasets import DataError
 from onkel.fetch import download
 from onkel.sources import Named, Source

@@ -14,11 +14,11 @@ import sys
 from collections.abc import Sequence
 
 import onkel
-from onkel.cli import algorithms, race
+from onkel.cli import algorithms, data, race
 from onkel.cli.words import Problem
 from onkel.datasets import DataError
 
-COMMANDS = (race, algorithms)
+COMMANDS = (race, algorithms, data)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
