@@ -63,6 +63,23 @@ def test_libsvm_in_both_engines(text: str) -> None:
         assert fast is not None
 
 
+def test_libsvm_rubbish_is_the_same_in_both_engines() -> None:
+    """Whatever C++ understands is what the definition says."""
+    words = (
+        "1 -1 +1 0 2: 3: 1: 10: 0.5 -1e3 .5 5. 1e400 1e-400 e nan inf : # qid:3 qid: 2147483648:1 x + -- 1:1:1 1e 0x1"
+    )
+    pieces = [*words.split(), " ", "\t", "\n", "\r\n", "\0", "é", "0.12345678901234567890", "9007199254740993"]
+    random = np.random.default_rng(0)
+    understood = 0
+    for _ in range(5000):
+        text = "".join(random.choice(pieces) + random.choice(["", " ", " ", "\n"]) for _ in range(random.integers(9)))
+        fast = native.parse_libsvm(text.encode(), 1)
+        if fast is not None:
+            assert same(parse_libsvm(text.encode(), 1), fast)  # raises if it is none
+            understood += bool(len(fast.targets))
+    assert understood > 200 or not native.available()
+
+
 def test_libsvm_numbers_are_the_nearest(tmp_path: Path, engine: str) -> None:
     random = np.random.default_rng(0)
     numbers = random.standard_normal(3000) * 10.0 ** random.integers(-300, 300, 3000)
@@ -248,6 +265,29 @@ def test_csv_problems_in_a_later_block_have_their_line(tmp_path: Path, engine: s
             patch.setattr("onkel.readers._TEXT", 1000)
             with pytest.raises(DataError, match=words):
                 list(chunks(path, target="y"))
+
+
+def test_csv_is_the_same_in_both_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows with surprises: the same numbers, or the same complaint."""
+    monkeypatch.setattr("onkel.readers._TEXT", 60)
+    odd = ["", " 4 ", "NA", "x", "1_0", "nan", "inf", "1e999", "é", '"q"', '"a,b"', "7 8", "+5", "\t", "5.", "0.1,2"]
+    choices: list[dict] = [{}, {"missing": "mean"}, {"missing": "drop", "encode": "onehot"}, {"drop": ["u"]}]
+    random = np.random.default_rng(0)
+
+    def row() -> str:
+        cells = [random.choice(odd if random.random() < 0.05 else ["1", "2.5", "-3e2"]) for _ in range(2)]
+        return ",".join([*cells, random.choice(["0", "1"])]) + random.choice(["\n", "\n", "\r\n", "\n\n"])
+
+    def outcome(name: str, options: dict) -> str:
+        with native.use(name):
+            try:
+                return repr([(X.toarray() if sp.issparse(X) else X, y) for X, y in chunks(path, target="y", **options)])
+            except DataError as problem:
+                return str(problem)
+
+    for i in range(400):
+        path = written(tmp_path, "u,v,y\n" + "".join(row() for _ in range(random.integers(25))), "x.csv")
+        assert outcome("auto", choices[i % 4]) == outcome("python", choices[i % 4])
 
 
 def test_csv_without_a_header_and_with_blanks(tmp_path: Path) -> None:
