@@ -66,6 +66,7 @@ def chunks(
     encode: Encode | None = None,
     header: bool = True,
     zero_based: bool | None = None,
+    labelled: bool = True,
 ) -> Iterator[Block]:
     """Blocks (X, y) of a file, one at a time.
 
@@ -81,6 +82,7 @@ def chunks(
         the name of the target array, y if None.
     header : whether the first line of a CSV file names its columns; if not, their names are 1, 2, 3, ...
     zero_based : whether columns of a LIBSVM file are counted from 0. None: if a 0 is there among the first rows.
+    labelled : whether a table has a target column; if not, all targets are 0.
     """
     if rows < 1:
         raise DataError(f"rows must be > 0, got {rows}")
@@ -94,7 +96,7 @@ def chunks(
             blocks = _npz_blocks(name, file, target or "y", rows)
         else:
             names, parts = _TABLES[kind](name, file, header)
-            table = Table(name, names, target, drop, missing, encode)
+            table = Table(name, names, target, drop, missing, encode, labels="auto" if labelled else "none")
             blocks = (table.block(columns, place) for columns, place in parts(table))
         empty = True
         for block in blocks:

@@ -51,7 +51,8 @@ class Table:
         the first value), "drop" leaves the row out.
     encode : what becomes of texts: None refuses them, "onehot" gives every text of a column a feature, "hash" throws
         all of them into 1024 features.
-    labels : "auto" makes numbers of targets that look like it; "text" leaves that to `typed`, in the end.
+    labels : "auto" makes numbers of targets that look like it; "text" leaves that to `typed`, in the end; "none":
+        there is no target column, all targets are 0.
     """
 
     def __init__(
@@ -62,12 +63,12 @@ class Table:
         drop: Sequence[str] = (),
         missing: Missing | None = None,
         encode: Encode | None = None,
-        labels: Literal["auto", "text"] = "auto",
+        labels: Literal["auto", "text", "none"] = "auto",
     ) -> None:
         _check_choice("missing", missing, MISSING)
         _check_choice("encode", encode, ENCODE)
         self.source, self.names, self.missing, self.encode = source, list(names), missing, encode
-        self.target = _target_column(source, self.names, target)
+        self.target = -1 if labels == "none" else _target_column(source, self.names, target)
         self.kept = _feature_columns(source, self.names, self.target, drop)
         self.filled = self.dropped = 0
         self._texts: list[int] | None = None  # columns of texts
@@ -78,11 +79,12 @@ class Table:
 
     def wanted(self) -> list[int]:
         """Of each column: 0 not needed, 1 numbers, 2 texts or not known yet."""
-        text = set(self.kept if self._texts is None else self._texts) | {self.target}
+        text = set(self.kept if self._texts is None else self._texts) | {self.target}  # of which -1 is none
         return [2 if j in text else 1 if j in self.kept else 0 for j in range(len(self.names))]
 
     def block(self, columns: Sequence[Cells], place: Place) -> Block:
         """Features and targets of some rows; `columns` holds all columns, those not wanted may be empty."""
+        columns = [*columns, ["0"] * len(columns[self.kept[0]])] if self.target < 0 else columns
         if self._texts is None:
             self._texts = [j for j in self.kept if _first_text(columns[j]) is not None]
             self._refuse_texts(columns, place)
@@ -244,7 +246,7 @@ def _feature_columns(source: str, names: list[str], goal: int, drop: Sequence[st
     for name in drop:
         if name not in names:
             raise DataError(f"{source} has no column {name!r} to drop; its columns are {listed(names)}")
-        if name == names[goal]:
+        if goal >= 0 and name == names[goal]:
             raise DataError(f"{source}: {name!r} cannot be dropped, it is the target")
     kept = [j for j, name in enumerate(names) if j != goal and name not in drop]
     if not kept:

@@ -17,10 +17,11 @@ from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
 from onkel.cli.show import Display, finite, table
 from onkel.cli.source import FACES
-from onkel.cli.words import Problem, algorithms, names, positive, whole, width
+from onkel.cli.words import Problem, algorithms, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream
 from onkel.evaluate import Lap, Standings
 from onkel.kernels import Gaussian
+from onkel.measures import MEASURES
 
 # Who races when nobody is named, and with which settings: picked by hand on the embedded streams, the same
 # for all of them; reasonable where features, and the targets of regression, are of order one.
@@ -92,6 +93,10 @@ def _add_learners(parser: argparse.ArgumentParser) -> None:
     add("--orders", type=positive, default=1, metavar="N", help="shuffled orders (default 1)")
     add("--limit", type=positive, metavar="N", help="learn only the first N examples of each order")
     add("--seed", type=whole, default=0, metavar="S", help="of orders and random choices (default 0)")
+    add("--delay", type=whole, default=0, metavar="K", help="labels arrive K examples late (default 0)")
+    add("--held-out", type=share, metavar="P", help="test the finished learners on a share P, such as 0.2")
+    add("--measures", type=names, default=[], metavar="A,B", help=f"further columns: {', '.join(MEASURES)}")
+    add("--jobs", type=jobs, metavar="N", help="runs side by side; -1: one for each core (default 1)")
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +108,9 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _race(arguments: argparse.Namespace) -> int:
     _check_report(arguments.report)
+    for name in arguments.measures:
+        if name not in MEASURES:
+            raise Problem(f"there is no measure {name!r}; there are {', '.join(MEASURES)}")
     entries = _chosen(arguments.algorithms)
     streams = source.streams(arguments)
     _check_chosen(entries, streams, named=arguments.algorithms not in (None, ["all"]))
@@ -130,6 +138,7 @@ def _run(models: dict[str, Any], stream: Stream, arguments: argparse.Namespace) 
     """The race over one stream, and whether it was interrupted."""
     finished: list[Lap] = []
     interrupted = False
+    stream, test = (stream, None) if arguments.held_out is None else evaluate.split(stream, arguments.held_out)
     display = Display(stream, list(models), arguments)
     run = evaluate.laps(
         models,
@@ -137,7 +146,11 @@ def _run(models: dict[str, Any], stream: Stream, arguments: argparse.Namespace) 
         orders=arguments.orders,
         seed=arguments.seed,
         limit=arguments.limit,
+        test=test,
+        n_jobs=arguments.jobs,
         progress=display.show,
+        delay=arguments.delay,
+        measures=arguments.measures,
     )
     try:
         with display:
@@ -202,18 +215,22 @@ def _print(race: Standings) -> None:
         console.print("no learner finished\n")
         return
     show = report.show_error(race.stream.task)
-    spread = ["sd"] if race.orders > 1 else []
-    rows = table("learner", report.measure(race.stream.task), *spread, "SV", "us/example", "relative")
-    for result in race.results:
-        cells = [
-            show(result.error),
-            *("" if result.deviation is None else show(result.deviation) for _ in spread),
-            "" if result.size is None else f"{result.size:,.0f}",
-            report.show_time(result.microseconds),
-            f"{race.relative(result):.1f}",
-        ]
+    heads = {"error": report.measure(race.stream.task), "deviation": "sd", "p": "p"}
+    heads |= {name: name.replace("_", " ") for name in race.results[0].measures}
+    heads |= {"held_out": "held out", "size": "SV", "bytes": "KiB", "microseconds": "us per row"}
+    ways = {"error": show, "deviation": show, "held_out": show, "bytes": _kibibytes, "size": "{:,.0f}".format}
+    ways |= {"p": "{:.3f}".format, "microseconds": report.show_time}
+    data = race.table()
+    used = [name for name in heads if any(row[name] is not None for row in data)]
+    rows = table("learner", *(heads[name] for name in used))
+    for row, result in zip(data, race.results, strict=True):
+        cells = ["" if row[name] is None else ways.get(name, "{:.3f}".format)(row[name]) for name in used]
         rows.add_row(Text(result.name), *cells, style="bold" if race.is_best(result) else None)
     console.print(rows, "", sep="\n")
+
+
+def _kibibytes(size: float) -> str:
+    return f"{size / 1024:,.0f}"
 
 
 def _as_data(races: list[Standings], arguments: argparse.Namespace) -> dict[str, Any]:
