@@ -21,6 +21,7 @@ from typing import Any
 import features
 import neighbours
 import numpy as np
+import reading
 import scipy.sparse as sp
 import streams
 from bench import FLAGS, TYPES, Bench, Result, Runs, mistakes, race, resident
@@ -341,6 +342,7 @@ def others(bench: Bench) -> Result:
 BENCHMARKS = (
     *(budgeted, merging, unbounded, single, linearity, memory),
     *(features.fourier, features.nystrom, features.learned_widths, features.several_classes, features.million),
+    reading.libsvm,
     others,
 )
 
