@@ -21,6 +21,7 @@ from typing import Any
 import features
 import neighbours
 import numpy as np
+import reading
 import scipy.sparse as sp
 import streams
 import workbench
@@ -342,7 +343,7 @@ def others(bench: Bench) -> Result:
 BENCHMARKS = (
     *(budgeted, merging, unbounded, single, linearity, memory),
     *(features.fourier, features.nystrom, features.learned_widths, features.several_classes, features.million),
-    *(others, workbench.tune, workbench.killed),
+    *(reading.libsvm, others, workbench.tune, workbench.killed),
 )
 
 

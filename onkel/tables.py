@@ -89,7 +89,8 @@ class Table:
             self._texts = [j for j in self.kept if _first_text(columns[j]) is not None]
             self._refuse_texts(columns, place)
         numbers = [j for j in self.kept if j not in self._texts]
-        values = np.column_stack([self._numbers(j, columns[j], place) for j in numbers] or [np.empty((0, 0))])
+        empty = np.empty((len(columns[self.target]), 0))
+        values = np.column_stack([empty, *(self._numbers(j, columns[j], place) for j in numbers)])
         texts = [_stripped(columns[j]) for j in self._texts]
         goal = columns[self.target]
         rows = self._complete(values, texts, goal, place)
@@ -152,32 +153,31 @@ class Table:
         return np.flatnonzero(~bad).tolist() if bad.any() else None
 
     def _fill(self, numbers: list[int], values: Floats) -> None:
-        """Put the mean of the rows before where a value is missing, and remember the sums."""
+        """Put the mean of the rows before where a value is missing (0 before the first)."""
+        if self.missing != "mean":
+            return
         hole = np.isnan(values)
-        if hole.any():
-            self.filled += int(hole.sum())
-            known = np.where(hole, 0.0, values)
-            sums, counts = self._sums[numbers] + known.cumsum(axis=0), self._counts[numbers] + (~hole).cumsum(axis=0)
-            values[hole] = (sums / np.maximum(counts, 1))[hole]  # a hole adds nothing: the sums before it
-        if self.missing == "mean":
-            self._sums[numbers] += np.where(hole, 0.0, values).sum(axis=0)
-            self._counts[numbers] += (~hole).sum(axis=0)
+        self.filled += int(hole.sum())
+        known = np.where(hole, 0.0, values)  # summed one by one: how rows are cut into blocks must not matter
+        sums = np.vstack([self._sums[numbers], known]).cumsum(axis=0)
+        counts = np.vstack([self._counts[numbers], ~hole]).cumsum(axis=0)
+        values[hole] = (sums / np.maximum(counts, 1))[:-1][hole]
+        self._sums[numbers], self._counts[numbers] = sums[-1], counts[-1]
 
     def _features_of(self, values: Floats, texts: list[list[str]], n: int) -> Any:
         if not self._texts:
             return values
-        rows, columns, signs = [], [], []
+        rows, features, signs = [], [], []
         for j, column in zip(self._texts, texts, strict=True):
             for i, cell in enumerate(column):
                 if cell:
                     feature, sign = self._feature(j, cell)
                     rows.append(i)
-                    columns.append(values.shape[1] + feature)
+                    features.append(feature)
                     signs.append(sign)
-        width = values.shape[1] + (_BUCKETS if self.encode == "hash" else len(self._features))
-        made = scipy.sparse.csr_matrix((signs, (rows, columns)), shape=(n, width), dtype=np.float64)
-        made += scipy.sparse.csr_matrix(np.pad(values, ((0, 0), (0, width - values.shape[1]))))
-        return made
+        width = _BUCKETS if self.encode == "hash" else len(self._features)
+        coded = scipy.sparse.csr_matrix((signs, (rows, features)), shape=(n, width), dtype=np.float64)
+        return scipy.sparse.hstack([scipy.sparse.csr_matrix(values), coded], format="csr")
 
     def _feature(self, j: int, cell: str) -> tuple[int, float]:
         """Number and value of the feature that stands for a text."""
