@@ -231,7 +231,8 @@ class NativeHedge(Hedge):
 
     def _in_common(self, maps: list[Any], keys: Array) -> tuple[list[Any], list[Any]]:
         """The C++ maps of components whose directions are one draw (None: of its own), and what they share."""
-        made, common = [None] * len(maps), []
+        made: list[Any] = [None] * len(maps)
+        common: list[Any] = []
         for (_, _, seed), members in self._drawn_alike.items():
             if len(members) == 1:
                 continue
