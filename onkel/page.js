@@ -321,6 +321,12 @@ class Chart {
     this.read(this.at);
   }
 
+  where(x) {  // a place on the horizontal axis in words
+    const {horizontal, count: unit} = this.panel, value = SHOW[unit](x);
+    if (unit === "seconds") return `after ${value}`;
+    return horizontal === "examples" ? `after ${value} examples` : `${horizontal} ${value}`;
+  }
+
   // Put the cursor at a checkpoint, or take it away (null), and say the values there.
   read(at) {
     this.at = at;
@@ -332,7 +338,7 @@ class Chart {
     });
     const line = at === null ? "" : tag("path", {style: "stroke:var(--soft)", d: `M${place(X(at))} ${top}V${bottom}`});
     this.plot.querySelector(".readout").innerHTML = line + dots.join("");
-    const where = `after ${SHOW[panel.count](at)}${panel.count === "seconds" ? "" : ` ${panel.horizontal}`}`;
+    const where = this.where(at);
     this.plot.querySelector(".caption text").textContent = at === null ? panel.horizontal : where;
     this.legend.classList.toggle("at", at !== null);
     this.buttons.forEach((button, i) => { button.lastElementChild.textContent = this.value(i); });

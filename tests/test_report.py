@@ -322,7 +322,7 @@ def test_a_table_of_any_kind() -> None:
     (row,) = table_rows(made)
     assert row == ["x", "5.1 % ± 0.2 %", "–", "a < b"]
     assert [a["data-value"] for a, _ in made.find("td")] == ["0.051", "", "a < b"]
-    assert [a.get("class") for a, _ in made.find("td")] == ["good", None, None]
+    assert [a.get("class") for a, _ in made.find("td")] == ["good", None, "text"]
     assert not made.find("nav")  # of one section there is nothing to choose
 
 
