@@ -338,13 +338,12 @@ class Chart {
     });
     const line = at === null ? "" : tag("path", {style: "stroke:var(--soft)", d: `M${place(X(at))} ${top}V${bottom}`});
     this.plot.querySelector(".readout").innerHTML = line + dots.join("");
-    const where = this.where(at);
-    this.plot.querySelector(".caption text").textContent = at === null ? panel.horizontal : where;
+    this.plot.querySelector(".caption text").textContent = at === null ? panel.horizontal : this.where(at);
     this.legend.classList.toggle("at", at !== null);
     this.buttons.forEach((button, i) => { button.lastElementChild.textContent = this.value(i); });
     const best = this.shown().slice(0, 5).map((i) => `${this.learners[i].name} ${this.value(i)}`).join(", ");
     this.plot.setAttribute("aria-valuenow", at === null ? stops.length - 1 : stops.indexOf(at));
-    this.plot.setAttribute("aria-valuetext", `${at === null ? "at the end" : where}: ${best}`);
+    this.plot.setAttribute("aria-valuetext", `${at === null ? "at the end" : this.where(at)}: ${best}`);
   }
 
   // See a stretch of the horizontal axis alone; without one, all of it.
