@@ -87,7 +87,7 @@ function verticalAxis(chart, {low, high}, height) {
   if (!values.length) return axis(logY ? 0.1 : 0, 1, logY, about);
   const peaks = values.map((some) => Math.max(...some)).sort((a, b) => a - b), half = (peaks.length - 1) / 2;
   const median = (peaks[Math.floor(half)] + peaks[Math.ceil(half)]) / 2;
-  const top = panel.noisy ? Math.min(peaks.at(-1), 3 * median) : peaks.at(-1), bottom = Math.min(...values.flat());
+  const top = panel.noisy && peaks.at(-1) > 5 * median ? 3 * median : peaks.at(-1), bottom = Math.min(...values.flat());
   if (logY) return axis(bottom / 1.05, 1.05 * top, true, about);
   const start = bottom > 0.5 * top ? Math.min(bottom, 0.9 * top) : Math.min(0, bottom);
   const marks = axis(start, top, false, about).marks, step = marks[1] - marks[0];

@@ -118,7 +118,8 @@ def error_axis(lines: Sequence[Line]) -> Axis:
     peaks = [float(tail.max()) for tail in finite if len(tail)]
     if not peaks:
         return axis(0.0, 1.0)
-    top = min(max(peaks), 3.0 * float(np.quantile(peaks, 0.5)))
+    top, middle = max(peaks), float(np.quantile(peaks, 0.5))
+    top = top if top <= 5 * middle else 3 * middle
     bottom = min(float(tail.min()) for tail in finite if len(tail))
     return axis(min(bottom, 0.9 * top) if bottom > 0.5 * top else 0.0, top)
 
