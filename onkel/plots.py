@@ -243,10 +243,10 @@ def trail(
 
     Parameters
     ----------
-    model : an estimator, as RRFClassifier; it goes on learning
+    model : an estimator, as RRFClassifier, or OMKCClassifier for "weights_"; it goes on learning
     X, y : the rows and targets to learn from
     attribute : what to watch, an array of one axis
-    names : of the lines (default: the model's feature names, or numbers)
+    names : of the lines (default: the model's kernels for "weights_", its feature names, or numbers)
     points : how often to look
     learn : passed on to `model.learn`, as classes=
     """
@@ -256,7 +256,8 @@ def trail(
         model.learn(X[start:stop], y[start:stop], **learn)
         seen.append(np.array(getattr(model, attribute), dtype=np.float64))
     values = np.stack(seen, axis=1)
-    labels = list(names) or [str(name) for name in getattr(model, "feature_names_in_", range(len(values)))]
+    own = getattr(model, "kernels_" if attribute == "weights_" else "feature_names_in_", range(len(values)))
+    labels = list(names) or [str(name) for name in own]
     if len(labels) != len(values):
         raise ValueError(f"names has {len(labels)} entries, {attribute} has {len(values)}: give one for each")
     lines = [
