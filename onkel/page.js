@@ -75,7 +75,7 @@ function horizontalAxis(chart, width) {
   return axis(low, high, chart.logX, Math.max(3, width / 100));
 }
 
-// As plots.error_axis: the beginning of a noisy curve, and one far above all others, may leave the picture.
+// As plots.fit: the beginning of a noisy curve, and one far above all others, may leave the picture.
 function verticalAxis(chart, {low, high}, height) {
   const {panel, logY} = chart, about = Math.max(2, height / 75);
   const skip = panel.noisy && !chart.view && !logY ? 0.2 : 0;
@@ -267,7 +267,8 @@ class Chart {
     this.legend.append(...this.buttons);
     const frame = element('<div class="frame"></div>');
     frame.append(this.plot, this.legend);
-    this.caption.before(this.controls);
+    if (this.panels.length > 1) this.caption.before(this.controls);  // which change the caption
+    else this.caption.after(this.controls);
     figure.append(frame, element('<div class="printed"></div>'));
     this.choose(0);
     this.listen();

@@ -186,7 +186,7 @@ def test_files_and_the_shell(paper, capsys):
     printed = capsys.readouterr()
     assert status == 0 and "Perceptron" in printed.out and "gone is absent" in printed.err
     page = Path("out/table1.html").read_text()
-    assert page.startswith("<!doctype html>") and "http" not in page
+    assert page.startswith("<!DOCTYPE html>") and "<small>±" in page and "Not run: codrna" in page
     with open("out/table1-compared.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 7 and rows[0]["runs"] == "2" and rows[0]["printed"] == "40.0"
