@@ -95,8 +95,11 @@ class Fourier(Map):
     """Random Fourier features of a Gaussian, Laplacian or Cauchy kernel (Rahimi, Recht 2007)."""
 
     def draw(self, keys: Array, seed: int) -> Drawn:
-        u = uniforms(seed, "features", keys, self.components)
-        return {"directions": self.kernel.frequency * self.kernel.frequencies(u).T}
+        return {"directions": self.kernel.frequency * self.at_width_one(keys, seed)}
+
+    def at_width_one(self, keys: Array, seed: int) -> Array:
+        """The directions of the kernel of width 1."""
+        return self.kernel.frequencies(uniforms(seed, "features", keys, self.components)).T
 
     def project(self, X: Any, drawn: Drawn, memory: Memory) -> Array:
         return np.asarray(X @ drawn["directions"].T)
@@ -121,7 +124,7 @@ class Reparameterized(Fourier):
         self._require("clip", self.clip <= 50, "<= 50")
 
     def draw(self, keys: Array, seed: int) -> Drawn:
-        return {"directions": self.kernel.frequencies(uniforms(seed, "features", keys, self.components)).T}
+        return {"directions": self.at_width_one(keys, seed)}
 
     def start(self, columns: int) -> Memory:
         return {"log_widths": np.full(columns, np.clip(math.log(self.kernel.frequency), -self.clip, self.clip))}
