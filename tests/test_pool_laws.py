@@ -163,6 +163,10 @@ def test_files_of_a_pool_that_do_not_fit_are_refused(name, tmp_path):
             onkel.state.write(tmp_path / "model", arrays | {key: arrays[key][:-1]}, config)
             with pytest.raises(ValueError, match="does not hold a model"):
                 onkel.load(tmp_path / "model")
+        if key.startswith("groups."):
+            onkel.state.write(tmp_path / "model", arrays | {key: -1.0 - arrays[key]}, config)
+            with pytest.raises(ValueError, match="must be > 0"):
+                onkel.load(tmp_path / "model")
 
 
 @every_estimator
