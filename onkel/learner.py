@@ -131,16 +131,22 @@ class Learner(Engine):
 
     # -- learning
 
-    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
-        """Learn from each row in turn; the scores before each update, by the last and by the averaged model."""
+    def learn(
+        self, X: Any, y: Array, weight: Array | None = None, *, chance: float = 1.0, room: float = math.inf
+    ) -> tuple[Array, Array]:
+        """Learn from each row in turn; the scores before each update, by the last and by the averaged model.
+
+        `chance` and `room` are told to every round (see `Round`).
+        """
         self.check(X)
         last, averaged = np.zeros((len(y), self.outputs)), np.zeros((len(y), self.outputs))
         with np.errstate(over="ignore", invalid="ignore"):
             for i, x in enumerate(rows(X)):
-                last[i], averaged[i] = self._round(x, float(y[i]), 1.0 if weight is None else float(weight[i]), i)
+                w = 1.0 if weight is None else float(weight[i])
+                last[i], averaged[i] = self._round(x, float(y[i]), w, i, chance, room)
         return last, averaged
 
-    def _round(self, x: Row, y: float, weight: float, i: int) -> tuple[Array, Array]:
+    def _round(self, x: Row, y: float, weight: float, i: int, chance: float, room: float) -> tuple[Array, Array]:
         f = self.hypothesis
         k = f.row(x)
         s, kxx = f.scores(k), f.length2(x, k)
@@ -151,7 +157,7 @@ class Learner(Engine):
         value, slope = self.loss.at(self.memory.get("threshold"))(y, s)
         if kxx <= 0:
             slope[:] = 0  # no step
-        round = Round(x, y, self.t + 1, k, kxx, s, value, slope, weight)
+        round = Round(x, y, self.t + 1, k, kxx, s, value, slope, weight, chance, room)
         try:
             shrink, coef = self.update.step(round, self.memory)
             f.foresee(shrink)

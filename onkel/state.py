@@ -31,7 +31,7 @@ def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -
     text = json.dumps(config, sort_keys=True)
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"onkel": str(FORMAT), "config": text, "sha256": _digest(arrays, text)}
-    temporary = path.with_name(f".onkel-{os.getpid()}-{threading.get_ident()}")
+    temporary = path.with_name(f".{path.name[:100]}.{threading.get_ident()}.{os.getpid()}.onkel")
     try:
         temporary.write_bytes(safetensors.numpy.save(arrays, metadata))
         os.replace(temporary, path)
