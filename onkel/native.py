@@ -19,6 +19,7 @@ from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.learner import Learner
 from onkel.maps import Drawn, Fourier, Map, Reparameterized
 from onkel.part import Part
+from onkel.restarts import Restarts
 from onkel.text import Rows
 
 try:
@@ -79,8 +80,12 @@ def parse_table(text: bytes, separator: str, wanted: list[int]) -> tuple[Array, 
     return parts  # type: ignore[no-any-return]
 
 
-def engine(learner: Learner | Hedge) -> Any:
+def engine(learner: Learner | Hedge | Restarts) -> Any:
     """The fastest engine for a learner, or a pool of learners of double precision, that has not begun."""
+    if isinstance(learner, Restarts):
+        if _choice == "native":
+            raise ValueError("no native engine: Restarts has no C++ twin")
+        return learner
     components: list[Learner] = learner.learners if isinstance(learner, Hedge) else [learner]
     parts = [part for one in components for part in (*one.hypothesis.parts, one.loss, one.update)]
     parts += [learner.loss] if isinstance(learner, Hedge) and learner.loss is not None else []
