@@ -115,7 +115,7 @@ def test_scales_between_two_ends() -> None:
     assert both.y.tolist() == y.tolist() and "target" not in both.description
     sparse = Stream("s", scipy.sparse.csr_matrix([[0, 4.0], [2, 0]]), np.array([0, 1]), "classification")
     np.testing.assert_allclose(sparse.scaled("[0,1]").X.toarray(), [[0, 1], [1, 0]])
-    with pytest.raises(DataError, match="s is sparse, and .* would fill its zeros"):
+    with pytest.raises(DataError, match=r"s is sparse, and .* would fill its zeros"):
         sparse.scaled("[-1,1]")
     with pytest.raises(DataError, match="there is no scale 'unit'; there are standard"):
         sparse.scaled("unit")  # type: ignore[arg-type]
