@@ -387,6 +387,12 @@ def test_parquet_and_arrow(tmp_path: Path) -> None:
             list(chunks(path, target="y", drop=["c"]))
 
 
+def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(DataError, match=r"need pyarrow; install onkel\[frames\]"):
+        list(chunks(written(tmp_path, b"PAR1", "x.parquet"), target="y"))
+
+
 def test_npz_in_blocks(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     X, y = random.standard_normal((250, 3)).astype(np.float32), random.integers(0, 2, 250)
