@@ -122,8 +122,8 @@ class Table:
         i, cell = _first_text(columns[j]) or (0, "")
         others = f" (so are columns {listed([self.names[k] for k in self._texts[1:]])})" if self._texts[1:] else ""
         raise DataError(
-            f"{self._cell(place, i, j)}: {cell!r} is not a number{others}; make features of texts (--encode onehot), "
-            f"or leave the column out (--drop {self.names[j]})"
+            f"{self._cell(place, i, j)}: {cell!r} is not a number{others}; make features of texts (--encode onehot or "
+            f"hash), or leave the column out (--drop {self.names[j]})"
         )
 
     def _complete(self, values: Floats, texts: list[list[str]], goal: Cells, place: Place) -> list[int] | None:
