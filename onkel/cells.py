@@ -38,7 +38,8 @@ def line_blocks(name: str, file: Any, line: int = 1, whole: Callable[[bytes], bo
         rest = rest + read if rest else read
         end = rest.rfind(b"\n") + 1
         if len(rest) > _LONGEST:
-            raise DataError(f"{name}, line {line}: no end of line within {_LONGEST >> 20} MB; this is not a text file")
+            what = "no end of line" if not end else "quotes that do not close"
+            raise DataError(f"{name}, line {line}: {what} within {_LONGEST >> 20} MB; is this a text file?")
         if not end or (whole is not None and not whole(rest[:end])):
             continue
         yield rest[:end], line
@@ -59,6 +60,8 @@ def csv_cells(name: str, file: Any, header: bool) -> tuple[list[str], Parts]:
     text = text.removeprefix(b"\xef\xbb\xbf")
     start = text.lstrip(b"\r\n")
     line += text.count(b"\n", 0, len(text) - len(start))
+    if b"\n" not in start and b"\r" in start.rstrip(b"\r"):
+        raise DataError(f"{name} ends its lines with carriage returns alone; save it with line feeds")
     end = _record_end(start)
     separator = _separator(start[:end])
     names = [cell.strip() for _, row in _rows(name, start[:end], line, separator) for cell in row]
@@ -119,11 +122,15 @@ def _rows(name: str, text: bytes, line: int, separator: str | None) -> Iterator[
     if separator is None:
         yield from ((number, row) for number, content in enumerate(lines, line) if (row := content.split()))
         return
-    reader = csv.reader(lines, delimiter=separator)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    last = 0
     try:
-        yield from ((line + reader.line_num - 1, row) for row in reader if row)
+        for row in reader:
+            last = reader.line_num
+            if row:
+                yield line + last - 1, row
     except csv.Error as problem:
-        raise DataError(f"{name}, line {line + reader.line_num - 1}: this is not CSV: {problem}") from None
+        raise DataError(f"{name}, line {line + last}: a cell with quotes that do not fit ({problem})") from None
 
 
 def _slow_cells(
