@@ -124,8 +124,8 @@ class Table:
             different, n = len(set(columns[j])), len(columns[j])
             if different > max(_FEW_TEXTS, n / 2):
                 raise DataError(
-                    f"{self.source}, column {self.names[j]!r}: {different:,} different texts in {n:,} rows, a name, no "
-                    f"category; leave the column out ({self._drop(j)}), or hash texts (--encode hash)"
+                    f"{self.source}, column {self.names[j]!r}: {different:,} different texts in {n:,} rows, a name and "
+                    f"no category; leave the column out ({self._drop(j)}), or hash texts (--encode hash)"
                 )
         if self.encode is not None or not self._texts:
             return

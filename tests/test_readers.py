@@ -347,7 +347,7 @@ def test_texts_become_features(tmp_path: Path, engine: str) -> None:
 
 def test_a_name_is_no_category(tmp_path: Path) -> None:
     path = written(tmp_path, "my name,y\n" + "".join(f"row {i},{i % 2}\n" for i in range(1200)), "x.csv")
-    words = r"1,200 different texts in 1,200 rows, a name, .*--drop 'my name'.*--encode hash"
+    words = r"1,200 different texts in 1,200 rows, a name and .*--drop 'my name'.*--encode hash"
     with pytest.raises(DataError, match=words):
         read(path, target="y", encode="onehot")
     with pytest.MonkeyPatch.context() as patch:
