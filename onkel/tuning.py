@@ -23,6 +23,8 @@ from onkel.stream import Task
 
 Values = Mapping[str, Sequence[Any]]
 
+LEAST = 40  # examples, before which nobody is judged
+
 _TENS = [10.0**k for k in range(-3, 4)]
 _FOURS = [4.0**k for k in range(-4, 4)]
 
@@ -134,7 +136,8 @@ def tune(
     models : settings by name, of one algorithm or several; they are copied, never changed. See `grid`.
     X, y : the stream, in an order that is not sorted by anything.
     cost : what all of them may learn together, in units of one run over the stream. It decides where the first are
-        dropped; with as many settings or fewer, all of them run to the end.
+        dropped; with as many settings or fewer, all of them run to the end. No one is dropped before 40 examples,
+        so a short stream may cost more.
     keep : the share that goes on at each cut.
     classes : all labels of the stream (default: those of y).
     task : default: what the models say of themselves.
@@ -161,7 +164,7 @@ def tune(
     dropped: list[Candidate] = []
     side_by_side = joblib.Parallel(n_jobs, prefer="threads")
     begin = 0
-    for share, left in cuts(len(alive), cost, keep):
+    for share, left in cuts(len(alive), cost, keep, LEAST / len(y)):
         end = max(begin + 1, round(share * len(y))) if share < 1 else len(y)
         alive = side_by_side(joblib.delayed(_further)(one, X, y, begin, end, labels) for one in alive)
         alive.sort(key=lambda one: one.total)  # stable: of equals the one that was named first
@@ -184,14 +187,14 @@ def _further(one: Candidate, X: Any, y: Any, begin: int, end: int, classes: Any)
     return dataclasses.replace(one, seen=end, total=total, seconds=seconds)
 
 
-def cuts(candidates: int, cost: float = 8.0, keep: float = 0.25) -> list[tuple[float, int]]:
+def cuts(candidates: int, cost: float = 8.0, keep: float = 0.25, least: float = 0.0) -> list[tuple[float, int]]:
     """After which shares of the stream how many candidates are left; the last cut, to one, is at the end.
 
-    The shares grow geometrically to 1 from a first one, the largest that the cost allows.
+    The shares grow geometrically to 1 from a first one, the largest that the cost allows, and not below `least`.
     """
     if not 0 < keep < 1:
         raise ValueError(f"keep must lie between 0 and 1, got {keep}")
-    if candidates <= cost:
+    if candidates <= cost or least >= 1:
         return [(1.0, 1)]
     left = [candidates]
     while left[-1] > 1:
@@ -212,7 +215,7 @@ def cuts(candidates: int, cost: float = 8.0, keep: float = 0.25) -> list[tuple[f
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if total(middle) <= cost else (low, middle)
-    return list(zip(shares(low), left[1:], strict=True))
+    return list(zip(shares(max(low, least)), left[1:], strict=True))
 
 
 def grid(model: Any, **values: Sequence[Any]) -> dict[str, Any]:
