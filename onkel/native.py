@@ -257,7 +257,7 @@ class NativeHedge(Hedge):
         for (_, _, seed), members in self._drawn_alike.items():
             if len(members) == 1:
                 continue
-            directions = np.ascontiguousarray(maps[members[0]].at_width_one(keys, seed))
+            directions = np.ascontiguousarray(maps[members[0]].spectrum(keys, seed))
             common.append(_core.Common(directions))
             for i in members:
                 factor = maps[i].kernel.frequency
