@@ -10,29 +10,36 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sklearn.datasets
 
-from onkel.generated import LAWS, drift, generate
-from onkel.readers import ENDINGS, read, read_npz
+from onkel import readers
+from onkel.generated import LAWS, drift, generate, laps
+from onkel.readers import ENDINGS, FORMATS, read, read_npz
 from onkel.sources import SETS, Named
 from onkel.stream import SCALES, DataError, Scale, Stream, Task, infer_task, standardise
+from onkel.tables import ENCODE, MISSING, Block
 
 __all__ = [
     "DEMO",
+    "ENCODE",
     "ENDINGS",
+    "FORMATS",
+    "MISSING",
     "NAMES",
     "SCALES",
     "SETS",
+    "Block",
     "DataError",
     "Named",
     "Scale",
     "Stream",
     "Task",
+    "chunks",
     "drift",
     "folder",
     "infer_task",
@@ -74,6 +81,35 @@ def load(
     return stream if scale is None else stream.scaled(scale)
 
 
+def chunks(
+    source: str | Path, *, rows: int = readers.ROWS, seed: int | None = None, **settings: Any
+) -> Iterator[Block]:
+    """Blocks (X, y) of a stream, one at a time: what is in memory does not grow.
+
+    Parameters
+    ----------
+    source : a file or "-" for standard input (settings: see `readers.chunks`); or a name. A generated stream has no
+        end (settings: those of its law); other names give their rows once.
+    rows : the most rows of a block.
+    seed : of a generated stream.
+    """
+    name = str(source)
+    if name in LAWS:
+        for block in laps(name, seed or 0, **settings):
+            yield from _pieces(block.X, block.y, rows)
+    elif seed is not None:
+        raise DataError(f"{name} is not generated; it has no seed")
+    elif name in _EMBEDDED or name in SETS:
+        stream = load(name, **settings)
+        yield from _pieces(stream.X, stream.y, rows)
+    else:
+        yield from readers.chunks(source, rows=rows, **settings)
+
+
+def _pieces(X: Any, y: Any, rows: int) -> Iterator[Block]:
+    yield from (Block(X[start : start + rows], y[start : start + rows]) for start in range(0, len(y), rows))
+
+
 def folder() -> Path:
     """The data folder: ONKEL_DATA, else the user's cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -93,9 +129,9 @@ def _stored(name: str) -> Stream:
     if name in _EMBEDDED:
         return _EMBEDDED[name]()
     if name not in SETS:
-        close = difflib.get_close_matches(name, (*NAMES, *SETS), 3, 0.5)
-        meant = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise DataError(f"there is no stream {name!r}{meant}; onkel data lists them all")
+        close = difflib.get_close_matches(name, (*NAMES, *SETS), 3, 0.7)
+        meant = f"; did you mean {' or '.join(close)}?" if close else ";"
+        raise DataError(f"there is no stream {name!r}{meant} onkel data lists them all")
     if not is_here(name):
         here = f"{name} is not in the data folder {folder()}"
         remedy = f"onkel data fetch {name}" if SETS[name].sources else f"put {name}.npz there; {SETS[name].about}"

@@ -19,6 +19,7 @@ from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.learner import Learner
 from onkel.maps import Drawn, Map, Reparameterized
 from onkel.part import Part
+from onkel.text import Rows
 
 try:
     import onkel._core as _core
@@ -61,6 +62,21 @@ def use(engine: str) -> Iterator[None]:
         yield
     finally:
         _choice = before
+
+
+def parse_libsvm(text: bytes, base: int) -> Rows | None:
+    """`text.parse_libsvm` in C++; None where it is not built, or the text is not the usual."""
+    parts: Any = _core.parse_libsvm(text, base) if available() and _choice != "python" else None
+    return None if parts is None else Rows(*parts)
+
+
+def parse_table(text: bytes, separator: str, wanted: list[int]) -> tuple[Array, Array, int] | None:
+    """Numbers, places of the text cells, and number of rows of a table without quotes; None as above.
+
+    `wanted` says of each column: 0 skip, 1 number (NaN where the cell is empty), 2 text.
+    """
+    parts: Any = _core.parse_table(text, separator, wanted) if available() and _choice != "python" else None
+    return parts  # type: ignore[no-any-return]
 
 
 def engine(learner: Learner | Hedge) -> Any:

@@ -85,7 +85,7 @@ class Stream:
             raise DataError(f"{self.name} has no official test part; hold out rows of your own")
         return self.part(slice(self.n_train, None))
 
-    def part(self, rows: slice) -> Stream:
+    def part(self, rows: slice | Array) -> Stream:
         """Some rows, in their order. Published orders and the split, which speak of all rows, are left behind."""
         some = copy.copy(self)  # unchecked: a test part may have one class only
         for name, value in (("X", self.X[rows]), ("y", self.y[rows]), ("n_train", None), ("orders", None)):

@@ -145,13 +145,23 @@ def test_demo_and_its_report(tmp_path: Path, capsys: Capture) -> None:
     page = tmp_path / "demo.html"
     assert main(["race", "--limit", "40", "--report", str(page)]) == 0
     output = capsys.readouterr()
-    for name in datasets.NAMES:
+    for name in datasets.DEMO:
         assert f"\n{name}: " in "\n" + output.out
     assert f"report: {page}" in output.err
     text = page.read_text(encoding="utf-8")
     assert "At a glance" in text
     assert f"--report {page}" in text
     assert all(name in text for line in LINEUP.values() for name in line)
+
+
+def test_figures_are_written(tmp_path: Path, capsys: Capture) -> None:
+    folder = tmp_path / "new" / "figures"
+    words = ["race", "digits", "--limit", "50", "--algorithms", "PA,FOGD", "--measures", "hinge_loss"]
+    assert main([*words, "--figures", str(folder)]) == 0
+    assert f"figures: {folder}" in capsys.readouterr().err
+    kinds = ["error-by-time", "error-so-far", "hinge-loss", "recent-error", "support-vectors", "time"]
+    assert sorted(file.name for file in folder.iterdir()) == [f"digits-{kind}.svg" for kind in kinds]
+    assert "the figures cannot be written" in refused(capsys, *words, "--figures", folder / "digits-time.svg")
 
 
 def test_an_embedded_stream_by_name(capsys: Capture) -> None:
@@ -183,7 +193,7 @@ def test_the_lineup_exists() -> None:
         for name, settings in line.items():
             (entry,) = (entry for entry in onkel.catalogue() if entry.name == name)
             entry.classes[FACES[task]](**settings)
-    assert set(WIDTHS) == set(BUDGETS) == set(datasets.NAMES)
+    assert set(WIDTHS) == set(BUDGETS) == set(datasets.DEMO)
 
 
 def test_what_is_not_finite_is_null_in_json() -> None:
@@ -206,7 +216,7 @@ def test_problems_are_told_in_a_sentence(table: Path, tmp_path: Path, capsys: Ca
     assert "no column 'Answer'" in refused(capsys, "race", table, "--target", "Answer")
     assert "line 2, column 'id': 'row 0' is not a number" in refused(capsys, "race", table, "--target", "answer")
     assert "there is no file nowhere.csv" in refused(capsys, "race", "nowhere.csv", "--target", "y")
-    assert "nor an embedded stream of that name (breast_cancer" in refused(capsys, "race", "digit")
+    assert "no stream 'digit'; did you mean digits?" in refused(capsys, "race", "digit")
     assert "--target is for files" in refused(capsys, "race", "demo", "--target", "y")
     assert "--keep-order is for files" in refused(capsys, "race", "digits", "--keep-order")
     assert "no algorithm is called 'Perzeptron'" in refused(capsys, "race", "--algorithms", "Perzeptron")
@@ -265,7 +275,9 @@ def test_interrupted_shows_what_was_finished(capsys: Capture, monkeypatch: pytes
     assert "digits" not in output.out
     assert "interrupted" in output.err
     assert "Traceback" not in output.err
-    assert "breast_cancer" in page.read_text()
+    said = "nterrupted, so this is partial: 2 of 3 learners finished breast_cancer; not begun: digits, drift, diabetes"
+    assert said in output.err
+    assert said in page.read_text()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

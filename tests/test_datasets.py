@@ -51,7 +51,7 @@ def test_scales_of_the_embedded_streams() -> None:
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_close() -> None:
-    with pytest.raises(DataError, match=r"no stream 'digit'; did you mean digits\?; onkel data lists them all"):
+    with pytest.raises(DataError, match=r"no stream 'digit'; did you mean digits\? onkel data lists them all"):
         datasets.load("digit")
 
 
@@ -203,16 +203,23 @@ def test_csv_longer_than_one_batch(tmp_path: Path) -> None:
         ("a,a\n1,2\n", "a", "2 columns named 'a'"),
         ("a\n1\n2\n", "a", "no feature column besides the target 'a'"),
         ("", "a", "no header"),
-        ("a,b\n", "a", "a header but no rows"),
+        ("a,b\n", "a", "has no rows"),
         ("a,b\n1,2\n1,2,3\n", "b", "line 3: 3 cells where the header names 2 columns"),
-        ("a,b\n1,2\n,4\n", "b", "line 3, column 'a': the value is missing; fill it"),
+        (
+            "a,b\n1,2\n,4\n",
+            "b",
+            r"line 3, column 'a': the value is missing \(in these 2 rows: a 1\); .* \(--missing mean\)",
+        ),
         ("a,b\n1,2\nNA,4\n", "b", "line 3, column 'a': the value is missing"),
         ("a,b\n1,2\nnan,4\n", "b", "line 3, column 'a': the value is missing"),
         ("a,b\n1,2\ninf,4\n", "b", "line 3, column 'a': 'inf' is not finite"),
-        ("a,b\n1,2\n\nBerlin,4\n", "b", r"line 4, column 'a': 'Berlin' is not a number; .*\(--drop\)"),
+        ("a,b\n1,2\n\nBerlin,4\n", "b", r"line 4, column 'a': 'Berlin' is not a number; .*--encode onehot.*--drop a"),
         ('a,b\n"1\n",2\nx,4\n', "b", "line 4, column 'a'"),  # the line of the file, not of the table
         ("a,b\n1,2\n3,\n", "b", "line 3, column 'b': the target is missing"),
-        ("a,b\n1,2\n3,nan\n", "b", "column 'b': the target is missing or infinite"),
+        ("a,b\n1,2\n3,nan\n", "b", "line 3, column 'b': the target is missing; .*--missing drop"),
+        ("a,b\n1,2\n3,inf\n", "b", "column 'b': the target 'inf' is not finite"),
+        ("1,2\n3,4\n", "2", "line 1: only numbers where columns should be named; .*--no-header"),
+        ("a,b\n1,2\n1_000,4\n", "b", "line 3, column 'a': '1_000' is not a number"),
     ],
 )
 def test_csv_problems_name_the_place_and_the_remedy(tmp_path: Path, text: str, target: str | None, words: str) -> None:
@@ -254,7 +261,7 @@ def test_libsvm(tmp_path: Path, name: str) -> None:
 
 def test_libsvm_problems(tmp_path: Path) -> None:
     path = written(tmp_path, "1 a:b\n", "data.svm")
-    with pytest.raises(DataError, match="not a LIBSVM file"):
+    with pytest.raises(DataError, match="line 1: 'a:b' is no pair column:value"):
         datasets.read(path)
     with pytest.raises(DataError, match="omit --target"):
         datasets.read(path, target="y")
@@ -300,8 +307,8 @@ def test_files_that_are_not_there_or_not_known(tmp_path: Path) -> None:
             datasets.read(tmp_path / name, target="y" if name == "none.csv" else None)
     with pytest.raises(DataError, match=r"rename it to one of \.csv, \.tsv, \.libsvm"):
         datasets.read(tmp_path / "data.xls")
-    with pytest.raises(DataError, match="names no format"):
-        datasets.read(tmp_path / "data.csv.gz", target="y")
+    with pytest.raises(DataError, match=r"names no format; .* --format"):
+        datasets.read(tmp_path / "data.gz", target="y")
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(DataError, match="cannot be read"):
         datasets.read(tmp_path / "folder.csv", target="y")

@@ -16,6 +16,7 @@ from streams import CLASSES, ROUNDS, binary, inputs, multiclass, regression
 from test_presets import Slots, same
 
 import onkel
+from onkel import plots
 from onkel.algorithms.multi_kernel import GAUSSIANS, POOL
 from onkel.hedge import Hedge, seeds
 from onkel.hypothesis import Expansion
@@ -552,3 +553,33 @@ def test_a_hedge_takes_any_learners():
 def test_seeds_of_components():
     assert seeds(5, 1) == [5]
     assert len(set(seeds(5, 16))) == 16 and seeds(5, 16)[:3] == seeds(5, 3)
+
+
+# -- classes that join
+
+
+def test_classes_join_every_component(engine):
+    """Each component's new class has score 0; a pool of two classes answers as before by scores."""
+    X, y = binary(80)
+    for cls in (onkel.OMKCClassifier, onkel.SPAOMKLClassifier, onkel.NOGDOMKLClassifier):
+        model = cls(kernels=KERNELS, combination="scores").fit(X, y)
+        before, weights = model.decision_function(X), model.weights_
+        model.learn(X[:1], [5], sample_weight=[0.0])
+        assert model.classes_.tolist() == [-1, 1, 5]
+        after = model.decision_function(X)
+        np.testing.assert_allclose(after, np.column_stack([-before / 2, before / 2, 0 * before]), atol=1e-13)
+        np.testing.assert_array_equal(model.weights_, weights)
+        model.partial_fit(X, np.where(np.arange(80) % 4, y, 5))
+        assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_weights_over_time_are_drawn():
+    """plots.trail watches weights_: one line for each kernel, each ending at the last weight."""
+    X, y = binary(200)
+    model, other = onkel.OMKCClassifier(kernels=KERNELS), onkel.OMKCClassifier(kernels=KERNELS)
+    names = [str(kernel) for kernel in KERNELS]
+    picture = plots.trail(model, X, y, "weights_", points=10, classes=[-1, 1])
+    other.learn(X, y)
+    np.testing.assert_array_equal(model.weights_, other.weights_)
+    assert picture.startswith("<svg") and all(name in picture for name in names)
+    assert picture.count("<polyline") + picture.count("<path") >= M

@@ -14,11 +14,11 @@ import sys
 from collections.abc import Sequence
 
 import onkel
-from onkel.cli import algorithms, race, reproduce
+from onkel.cli import algorithms, completion, inspect, predict, race, reproduce, run, tune
 from onkel.cli.words import Problem
 from onkel.datasets import DataError
 
-COMMANDS = (race, reproduce, algorithms)
+COMMANDS = (race, run, tune, predict, inspect, reproduce, algorithms, completion)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,15 +12,16 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from onkel import datasets, evaluate, report
+from onkel import evaluate, report
 from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
 from onkel.cli.show import Display, finite, table
 from onkel.cli.source import FACES
-from onkel.cli.words import Problem, algorithms, names, positive, whole, width
+from onkel.cli.words import Problem, algorithms, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream
 from onkel.evaluate import Lap, Standings
 from onkel.kernels import Gaussian
+from onkel.measures import MEASURES
 
 # Who races when nobody is named, and with which settings: picked by hand on the embedded streams, the same
 # for all of them; reasonable where features, and the targets of regression, are of order one.
@@ -75,7 +76,7 @@ def add(commands: Any) -> None:
         "race",
         help="run several learners over the same stream and compare them",
         description="Every learner predicts each example before it learns from it; those predictions count.",
-        epilog=f"Embedded streams: {', '.join(datasets.NAMES)}.",
+        epilog="Streams that have a name: onkel data.",
     )
     parser.set_defaults(run=_race)
     source.add(parser)
@@ -92,23 +93,32 @@ def _add_learners(parser: argparse.ArgumentParser) -> None:
     add("--orders", type=positive, default=1, metavar="N", help="shuffled orders (default 1)")
     add("--limit", type=positive, metavar="N", help="learn only the first N examples of each order")
     add("--seed", type=whole, default=0, metavar="S", help="of orders and random choices (default 0)")
+    add("--delay", type=whole, default=0, metavar="K", help="labels arrive K examples late (default 0)")
+    add("--held-out", type=share, metavar="P", help="test the finished learners on a share P, such as 0.2")
+    add("--measures", type=names, default=[], metavar="A,B", help=f"further columns: {', '.join(MEASURES)}")
+    add("--jobs", type=jobs, metavar="N", help="runs side by side; -1: one for each core (default 1)")
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("output").add_argument
     add("--report", type=Path, metavar="PAGE", help="write an HTML page with curves, tables and settings")
+    add("--figures", type=Path, metavar="FOLDER", help="write every curve as an SVG file")
     add("--json", action="store_true", help="results as JSON instead of tables")
     add("--quiet", action="store_true", help="no progress")
 
 
 def _race(arguments: argparse.Namespace) -> int:
     _check_report(arguments.report)
+    _make_folder(arguments.figures)
+    for name in arguments.measures:
+        if name not in MEASURES:
+            raise Problem(f"there is no measure {name!r}; there are {', '.join(MEASURES)}")
     entries = _chosen(arguments.algorithms)
     streams = source.streams(arguments)
     _check_chosen(entries, streams, named=arguments.algorithms not in (None, ["all"]))
     races: list[Standings] = []
-    interrupted = False
-    for stream in streams:
+    notice = ""
+    for i, stream in enumerate(streams):
         models = _models(entries, stream, arguments)
         if not models:
             continue
@@ -117,19 +127,31 @@ def _race(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             _print(standings)
         if interrupted:
+            notice = _interrupted(standings, len(models), streams[i + 1 :], arguments)
             break
     if arguments.json:
-        print(json.dumps(_as_data(races, arguments), indent=1))
-    _write_report(races, arguments)
-    if interrupted:
-        print("onkel: interrupted; shown is what was finished", file=sys.stderr)
-    return 130 if interrupted else 0
+        print(json.dumps(_as_data(races, arguments) | {"complete": not notice}, indent=1))
+    _write_report(races, notice, arguments)
+    _write_figures(races, arguments)
+    if notice:
+        print(f"onkel: {notice}", file=sys.stderr)
+    return 130 if notice else 0
+
+
+def _interrupted(race: Standings, learners: int, left: list[Stream], arguments: argparse.Namespace) -> str:
+    """What of a race was not run."""
+    orders = 1 if race.stream.ordered else arguments.orders
+    done = sum(len(result.traces) == orders for result in race.results)
+    words = f"interrupted, so this is partial: {done} of {learners} learners finished {race.stream.name}"
+    words += f" in all {orders} orders" * (orders > 1)
+    return words + f"; not begun: {', '.join(stream.name for stream in left)}" * bool(left)
 
 
 def _run(models: dict[str, Any], stream: Stream, arguments: argparse.Namespace) -> tuple[Standings, bool]:
     """The race over one stream, and whether it was interrupted."""
     finished: list[Lap] = []
     interrupted = False
+    stream, test = (stream, None) if arguments.held_out is None else evaluate.split(stream, arguments.held_out)
     display = Display(stream, list(models), arguments)
     run = evaluate.laps(
         models,
@@ -137,7 +159,11 @@ def _run(models: dict[str, Any], stream: Stream, arguments: argparse.Namespace) 
         orders=arguments.orders,
         seed=arguments.seed,
         limit=arguments.limit,
+        test=test,
+        n_jobs=arguments.jobs,
         progress=display.show,
+        delay=arguments.delay,
+        measures=arguments.measures,
     )
     try:
         with display:
@@ -202,18 +228,22 @@ def _print(race: Standings) -> None:
         console.print("no learner finished\n")
         return
     show = report.show_error(race.stream.task)
-    spread = ["sd"] if race.orders > 1 else []
-    rows = table("learner", report.measure(race.stream.task), *spread, "SV", "us/example", "relative")
-    for result in race.results:
-        cells = [
-            show(result.error),
-            *("" if result.deviation is None else show(result.deviation) for _ in spread),
-            "" if result.size is None else f"{result.size:,.0f}",
-            report.show_time(result.microseconds),
-            f"{race.relative(result):.1f}",
-        ]
+    heads = {"error": report.measure(race.stream.task), "deviation": "sd", "p": "p"}
+    heads |= {name: name.replace("_", " ") for name in race.results[0].measures}
+    heads |= {"held_out": "held out", "size": "SV", "bytes": "KiB", "microseconds": "us per row"}
+    ways = {"error": show, "deviation": show, "held_out": show, "bytes": _kibibytes, "size": "{:,.0f}".format}
+    ways |= {"p": "{:.3f}".format, "microseconds": report.show_time}
+    data = race.table()
+    used = [name for name in heads if any(row[name] is not None for row in data)]
+    rows = table("learner", *(heads[name] for name in used))
+    for row, result in zip(data, race.results, strict=True):
+        cells = ["" if row[name] is None else ways.get(name, "{:.3f}".format)(row[name]) for name in used]
         rows.add_row(Text(result.name), *cells, style="bold" if race.is_best(result) else None)
     console.print(rows, "", sep="\n")
+
+
+def _kibibytes(size: float) -> str:
+    return f"{size / 1024:,.0f}"
 
 
 def _as_data(races: list[Standings], arguments: argparse.Namespace) -> dict[str, Any]:
@@ -254,7 +284,7 @@ def _check_report(path: Path | None) -> None:
         raise Problem(f"the report cannot be written to {path}; name a file in a folder that exists")
 
 
-def _write_report(races: list[Standings], arguments: argparse.Namespace) -> None:
+def _write_report(races: list[Standings], notice: str, arguments: argparse.Namespace) -> None:
     if arguments.report is None:
         return
     title = f"onkel race: {Path(arguments.stream).name}"
@@ -262,9 +292,31 @@ def _write_report(races: list[Standings], arguments: argparse.Namespace) -> None
         "Settings were picked by hand on the demo streams; but for kernel width and budget they are the same "
         "for all streams."
     )
+    words = {"title": title, "lead": lead, "notice": notice[:1].upper() + notice[1:], "command": arguments.command}
     try:
-        report.write(arguments.report, races, title=title, lead=lead, command=arguments.command)
+        report.write(arguments.report, races, **words)
     except OSError as problem:
         raise Problem(f"the report cannot be written to {arguments.report}: {problem.strerror}") from None
     if not arguments.quiet:
         print(f"report: {arguments.report}", file=sys.stderr)
+
+
+def _make_folder(path: Path | None) -> None:
+    """The folder for figures, made before the race and not after it."""
+    try:
+        if path is not None:
+            path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise Problem(f"the figures cannot be written to {path}: {problem.strerror}") from None
+
+
+def _write_figures(races: list[Standings], arguments: argparse.Namespace) -> None:
+    if arguments.figures is None:
+        return
+    try:
+        for name, picture in report.figures(races).items():
+            (arguments.figures / f"{name}.svg").write_text(picture, encoding="utf-8")
+    except OSError as problem:
+        raise Problem(f"the figures cannot be written to {arguments.figures}: {problem.strerror}") from None
+    if not arguments.quiet:
+        print(f"figures: {arguments.figures}", file=sys.stderr)

@@ -52,3 +52,20 @@ def width(text: str) -> float:
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"must be a number > 0, got {text!r}")
     return value
+
+
+def share(text: str) -> float:
+    """A number between 0 and 1."""
+    if not (re.fullmatch(r"0?\.[0-9]+", text) and float(text) > 0):
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text!r}")
+    return float(text)
+
+
+def jobs(text: str) -> int:
+    """A number of things to do at once; -1: as many as there are cores."""
+    return -1 if text == "-1" else positive(text)
+
+
+def seconds(text: str) -> float:
+    """A time, which may be zero."""
+    return 0.0 if text in ("0", "0.0") else width(text)

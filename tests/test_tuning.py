@@ -1,0 +1,141 @@
+"""Many settings over one stream: who is dropped when, what it costs, and who wins."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import SGDClassifier
+
+import onkel
+from onkel import datasets, tuning
+from onkel.evaluate import prequential
+from onkel.kernels import Gaussian
+from onkel.tuning import Candidate, cuts, grid
+
+STREAM = datasets.load("breast_cancer")
+
+
+def settings() -> dict[str, Any]:
+    model = onkel.FOGDClassifier(components=30)
+    return grid(model, gamma=[0.001, 0.01, 0.1, 1.0], eta=[0.01, 0.1, 1.0, 10.0])
+
+
+def test_a_grid_names_every_combination() -> None:
+    made = grid(onkel.PAClassifier(variant="II"), C=[0.5, 2], gamma=[0.25])
+    assert list(made) == ["PA C=0.5 gamma=0.25", "PA C=2 gamma=0.25"]
+    for model, C in zip(made.values(), (0.5, 2), strict=True):
+        assert (model.C, model.variant, model.kernel) == (C, "II", Gaussian(0.25))
+    assert [model.alpha for model in grid(SGDClassifier(), alpha=[0.1, 0.2]).values()] == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("candidates", [1, 2, 3, 4, 5, 16, 63, 64, 384])
+@pytest.mark.parametrize("keep", [0.1, 0.25, 0.5, 0.9])
+def test_cuts_keep_to_the_cost_and_use_it(candidates: int, keep: float) -> None:
+    plan = cuts(candidates, 12.0, keep)
+    running = [candidates, *(left for _, left in plan)]
+    shares = [0.0, *(share for share, _ in plan)]
+    assert running[-1] == 1
+    assert shares[-1] == 1
+    assert all(b > a for a, b in pairwise(shares))
+    assert all(b < a for a, b in pairwise(running)) or candidates == 1
+    spent = sum(n * (b - a) for n, (a, b) in zip(running, pairwise(shares), strict=False))
+    assert spent == pytest.approx(min(12.0, candidates), abs=1e-6)
+
+
+def test_costs_that_cannot_be_kept() -> None:
+    with pytest.raises(ValueError, match="64 settings cannot be tuned at the cost of 1 runs: allow 5 or more"):
+        cuts(64, 1)
+    with pytest.raises(ValueError, match="keep must lie between 0 and 1, got 1"):
+        cuts(64, 8, 1)
+
+
+def naive(models: dict[str, Any], X: Any, y: Any, plan: list[tuple[float, int]]) -> tuple[list[str], dict[str, int]]:
+    """Whole runs of everyone first; then who would have gone on where."""
+    wrong = {}
+    for name, model in models.items():
+        scores = model.clone().learn(X, y, classes=np.unique(y))
+        wrong[name] = np.cumsum(np.unique(y)[(scores >= 0).astype(int)] != y)
+    alive, seen = list(models), {}
+    for share, left in plan:
+        end = round(share * len(y))
+        seen |= dict.fromkeys(alive, end)
+        alive = sorted(alive, key=lambda name: wrong[name][end - 1])[:left]
+    return alive, seen
+
+
+@pytest.mark.parametrize("cost", [5.0, 8.0, 100.0])
+def test_the_race_is_that_of_whole_runs(cost: float) -> None:
+    models = settings()
+    tuned = onkel.tune(models, STREAM.X, STREAM.y, cost=cost)
+    (winner,), seen = naive(models, STREAM.X, STREAM.y, cuts(16, cost))
+    assert tuned.candidates[0].name == winner
+    assert {one.name: one.seen for one in tuned.candidates} == seen
+    assert tuned.cost <= min(cost, 16) + 0.1
+    assert [one.seen for one in tuned.candidates] == sorted((one.seen for one in tuned.candidates), reverse=True)
+
+
+def test_the_winner_is_fitted_on_the_whole_stream_bit_by_bit() -> None:
+    models = settings()
+    tuned = onkel.tune(models, STREAM.X, STREAM.y)
+    best = tuned.candidates[0]
+    alone = models[best.name].clone()
+    trace = prequential(alone, STREAM.X, STREAM.y)
+    assert (best.error, best.seen) == (trace.error[-1], len(STREAM))
+    np.testing.assert_array_equal(tuned.best.coef_, alone.coef_)
+    assert not hasattr(models[best.name], "classes_")  # it works on copies
+
+
+def test_side_by_side_gives_the_same() -> None:
+    alone, together = (onkel.tune(settings(), STREAM.X, STREAM.y, n_jobs=jobs) for jobs in (1, 2))
+    assert [(a.name, a.seen, a.total) for a in alone.candidates] == [
+        (b.name, b.seen, b.total) for b in together.candidates
+    ]
+
+
+def test_several_algorithms_and_other_libraries() -> None:
+    models = grid(onkel.PAClassifier(), C=[0.1, 1.0]) | grid(SGDClassifier(random_state=0), alpha=[0.001, 0.1])
+    tuned = onkel.tune(models, STREAM.X[:150], STREAM.y[:150], cost=3, keep=0.5)
+    assert tuned.candidates[0].seen == 150
+    assert {one.name for one in tuned.candidates} == set(models)
+
+
+def test_regression_and_those_that_diverge() -> None:
+    stream = datasets.load("diabetes")
+    models = grid(onkel.OGDRegressor(), eta=[1e6, 0.1, 1e-5, 1e5], gamma=[0.05])
+    heard: list[tuple[int, str]] = []
+    tuned = onkel.tune(
+        models, stream.X, stream.y, cost=3, keep=0.5, progress=lambda seen, left: heard.append((seen, left[0].name))
+    )
+    assert tuned.candidates[0].name == "OGD eta=0.1 gamma=0.05"
+    assert tuned.candidates[0].error == pytest.approx(
+        prequential(models["OGD eta=0.1 gamma=0.05"].clone(), stream.X, stream.y).rmse[-1]
+    )
+    assert heard[-1] == (len(stream), "OGD eta=0.1 gamma=0.05")
+    assert math.isinf(tuned.candidates[-1].total)
+    with pytest.raises(ValueError, match="every setting diverged"):
+        onkel.tune(grid(onkel.OGDRegressor(), eta=[1e6], gamma=[0.05]), stream.X, stream.y)
+    with pytest.raises(ValueError, match="nothing to tune"):
+        onkel.tune({}, stream.X, stream.y)
+
+
+def test_grids_of_the_papers() -> None:
+    fogd, pa = onkel.FOGDClassifier(), onkel.PAClassifier()
+    assert set(tuning.values(fogd, "default", 10)) == {"gamma", "eta"}
+    assert len(grid(fogd, **tuning.values(fogd, "default", 10))) == 64
+    assert tuning.values(fogd, "default", 10)["gamma"][3] == 0.1
+    assert set(tuning.values(pa, "lu2017scalable")) == {"gamma", "C"}
+    assert tuning.values(pa, "lu2017scalable", 10)["gamma"][5] == 1.0
+    assert set(tuning.values(fogd, "lu2016large")) == {"eta_unscaled"}
+    for name in tuning.GRIDS:
+        for model in grid(fogd, **tuning.values(fogd, name, 5)).values():
+            model.learn(np.zeros((1, 5)), ["a"], classes=["a", "b"])
+    with pytest.raises(ValueError, match="no grid 'mine'; there are default, lu2016large"):
+        tuning.values(pa, "mine")
+
+
+def test_a_candidate_that_saw_nothing_has_no_error() -> None:
+    assert Candidate("x", None, "regression").error == 0.0
