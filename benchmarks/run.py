@@ -21,8 +21,10 @@ from typing import Any
 import features
 import neighbours
 import numpy as np
+import reading
 import scipy.sparse as sp
 import streams
+import workbench
 from bench import FLAGS, TYPES, Bench, Result, Runs, mistakes, race, resident
 from rich.console import Console
 from rich.table import Table
@@ -341,7 +343,7 @@ def others(bench: Bench) -> Result:
 BENCHMARKS = (
     *(budgeted, merging, unbounded, single, linearity, memory),
     *(features.fourier, features.nystrom, features.learned_widths, features.several_classes, features.million),
-    others,
+    *(reading.libsvm, others, workbench.tune, workbench.killed),
 )
 
 

@@ -7,9 +7,6 @@ the data folder: the environment variable ONKEL_DATA, else the user's cache. `on
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +14,11 @@ from typing import Any
 import numpy as np
 import sklearn.datasets
 
+from onkel import folder as data_folder
 from onkel import readers
+from onkel.folder import folder
 from onkel.generated import LAWS, drift, generate, laps
-from onkel.readers import ENDINGS, FORMATS, read, read_npz
+from onkel.readers import ENDINGS, FORMATS, read
 from onkel.sources import SETS, Named
 from onkel.stream import SCALES, DataError, Scale, Stream, Task, infer_task, standardise
 from onkel.tables import ENCODE, MISSING, Block
@@ -29,6 +28,7 @@ __all__ = [
     "ENCODE",
     "ENDINGS",
     "FORMATS",
+    "GENERATED",
     "MISSING",
     "NAMES",
     "SCALES",
@@ -41,6 +41,7 @@ __all__ = [
     "Task",
     "chunks",
     "drift",
+    "fetch",
     "folder",
     "infer_task",
     "is_here",
@@ -110,59 +111,32 @@ def _pieces(X: Any, y: Any, rows: int) -> Iterator[Block]:
     yield from (Block(X[start : start + rows], y[start : start + rows]) for start in range(0, len(y), rows))
 
 
-def folder() -> Path:
-    """The data folder: ONKEL_DATA, else the user's cache."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("ONKEL_DATA") or cache / "onkel")
-
-
 def is_here(name: str) -> bool:
     """Whether `load` finds it without a download."""
-    return name in NAMES or (name in SETS and _file(name).is_file())
+    return name in NAMES or (name in SETS and data_folder.file(SETS[name]).is_file())
 
 
-def _file(name: str) -> Path:
-    return folder() / f"{name}.npz"
+def fetch(name: str, *, progress: data_folder.Progress | None = None) -> Path:
+    """Download a set of the papers into the data folder; its file there."""
+    if name in NAMES:
+        raise DataError(f"{name} needs no download")
+    if name not in SETS:
+        raise _unknown(name)
+    return data_folder.fetch(SETS[name], progress=progress)
 
 
 def _stored(name: str) -> Stream:
     if name in _EMBEDDED:
         return _EMBEDDED[name]()
     if name not in SETS:
-        close = difflib.get_close_matches(name, (*NAMES, *SETS), 3, 0.7)
-        meant = f"; did you mean {' or '.join(close)}?" if close else ";"
-        raise DataError(f"there is no stream {name!r}{meant} onkel data lists them all")
-    if not is_here(name):
-        here = f"{name} is not in the data folder {folder()}"
-        remedy = f"onkel data fetch {name}" if SETS[name].sources else f"put {name}.npz there; {SETS[name].about}"
-        raise DataError(f"{here}; {remedy}, or let ONKEL_DATA name the folder that has it")
-    return _named(SETS[name])
+        raise _unknown(name)
+    return data_folder.load(SETS[name])
 
 
-def _named(named: Named) -> Stream:
-    path = _file(named.name)
-    _verify(named.name, path)
-    X, y, more = read_npz(path)
-    n_train = more.get("n_train")
-    return Stream(
-        named.name,
-        X,
-        y,
-        named.task,
-        named.about,
-        n_train=None if n_train is None else int(n_train),
-        orders=more.get("perms"),
-    )
-
-
-def _verify(name: str, path: Path) -> None:
-    """Refuse a file that is not the one the folder's manifest speaks of."""
-    manifest = folder() / "manifest.json"
-    if not manifest.is_file():
-        return
-    known = json.loads(manifest.read_text(encoding="utf-8")).get(name, {}).get("sha256")
-    if known and hashlib.sha256(path.read_bytes()).hexdigest() != known:
-        raise DataError(f"{path} is damaged: its checksum is not that of {manifest}; remove it and fetch it again")
+def _unknown(name: str) -> DataError:
+    close = difflib.get_close_matches(name, (*NAMES, *SETS), 3, 0.7)
+    meant = f"; did you mean {' or '.join(close)}?" if close else ";"
+    return DataError(f"there is no stream {name!r}{meant} onkel data lists them all")
 
 
 # -- embedded ----------------------------------------------------------------------------------------------
@@ -209,5 +183,6 @@ _EMBEDDED: dict[str, Callable[[], Stream]] = {
     "wine": _wine,
     "diabetes": _diabetes,
 }
-NAMES: tuple[str, ...] = (*_EMBEDDED, *LAWS)
+GENERATED: tuple[str, ...] = tuple(LAWS)
+NAMES: tuple[str, ...] = (*_EMBEDDED, *GENERATED)
 DEMO: tuple[str, ...] = ("breast_cancer", "digits", "drift", "diabetes")

@@ -85,7 +85,7 @@ class Follower:
     Parameters
     ----------
     model : a classifier or regressor of onkel, fresh or not.
-    scale : a `Running` scale for dense features; None takes them as they are.
+    scale : a `Running` scale, for not too many features, as it fills zeros; None takes them as they are.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Follower:
         return np.asarray(getattr(self.model, "classes_", []))
 
     def _rows(self, X: Any, learning: bool = False) -> Any:
-        if scipy.sparse.issparse(X):
+        if scipy.sparse.issparse(X) and self.scale is None:
             width = getattr(self.model, "n_features_in_", X.shape[1])
             if X.shape[1] > width and learning:
                 self.model.widen(X.shape[1])
@@ -153,7 +153,7 @@ class Follower:
             elif X.shape[1] < width:
                 X = scipy.sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
             return X
-        X = np.asarray(X, float)
+        X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, float)
         if self.scale is None:
             return X
         return self.scale.learn(X) if learning else self.scale.apply(X)

@@ -235,7 +235,8 @@ def _guess(file: Any) -> Format:
 def _line_blocks(name: str, file: Any, line: int = 1, whole: Callable[[bytes], bool] | None = None) -> Any:
     """Whole lines, about a megabyte at once, and the number of the first; `whole` may ask for more lines."""
     rest = b""
-    while read := file.read1(_TEXT) if hasattr(file, "read1") else file.read(_TEXT):
+    take = file.read1 if file is sys.stdin.buffer else file.read  # what comes live is not waited for
+    while read := take(_TEXT):
         rest = rest + read if rest else read
         end = rest.rfind(b"\n") + 1
         if len(rest) > _LONGEST:
@@ -376,20 +377,24 @@ def _slow_cells(
 def _fast_cells(name: str, text: bytes, line: int, separator: str, table: Table) -> tuple[list[Cells], Place] | None:
     """The cells of a block of plain numbers in C++; None if it is not such a block."""
     wanted = table.wanted()
-    parsed = native.parse_table(text, separator, wanted) if 1 in wanted else None
+    parsed = native.parse_table(text, separator, wanted) if 1 in wanted and _is_unicode(text) else None
     if parsed is None or not parsed[2]:
         return None
     values, places = (part.reshape(parsed[2], -1) for part in parsed[:2])
     numbers, spans = iter(values.T), iter(places.T.reshape(-1, 2, parsed[2]))
-    try:
-        columns = [next(numbers) if k == 1 else _texts(text, *next(spans)) if k == 2 else () for k in wanted]
-    except UnicodeDecodeError:
-        return None
+    columns = [next(numbers) if k == 1 else _texts(text, *next(spans)) if k == 2 else () for k in wanted]
 
     def place(i: int) -> str:
         return f"{name}, line {[k for k, row in enumerate(text.splitlines(), line) if row.strip()][i]}"
 
     return columns, place
+
+
+def _is_unicode(text: bytes) -> bool:
+    try:
+        return text.isascii() or bool(text.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
 
 
 def _texts(text: bytes, begins: Array, ends: Array) -> list[str]:

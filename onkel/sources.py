@@ -23,7 +23,7 @@ class Source:
     ----------
     url : its address.
     format : "libsvm"; "csv" with a header; "table", numbers without header.
-    target : target column: a name of the header, or the position in a table (-1: the last).
+    target : target column: a name of the header, or the position in a table, from 1.
     drop : columns of a CSV file that are no features.
     member : the file's name inside an archive (.zip, .tgz).
     sha256 : of the file as published, where known.
@@ -31,7 +31,7 @@ class Source:
 
     url: str
     format: str = "libsvm"
-    target: str | int | None = None
+    target: str | None = None
     drop: tuple[str, ...] = ()
     member: str | None = None
     sha256: str | None = None
@@ -68,12 +68,12 @@ def _libsvm(kind: str, *files: str) -> tuple[Source, ...]:
     return tuple(Source(f"{_LIBSVM}{kind}/{file}") for file in files)
 
 
-def _uci(file: str, target: str | int, *drop: str, member: str | None = None) -> Source:
-    return Source(_UCI + file, "csv" if isinstance(target, str) else "table", target, drop, member)
+def _uci(file: str, target: str, *drop: str, member: str | None = None) -> Source:
+    return Source(_UCI + file, "table" if target.isdigit() else "csv", target, drop, member)
 
 
 def _esl(file: str) -> Source:
-    return Source(f"https://web.stanford.edu/~hastie/ElemStatLearn/datasets/{file}", "table", 0)
+    return Source(f"https://web.stanford.edu/~hastie/ElemStatLearn/datasets/{file}", "table", "1")
 
 
 _SETS = (
@@ -86,12 +86,12 @@ _SETS = (
     Named("madelon", "classification", 2600, 500, 2000, "artificial", _libsvm("binary", "madelon", "madelon.t")),
     Named(
         *("spambase", "classification", 4601, 57, None, "e-mail, counts of words and signs"),
-        sources=(_uci("spambase/spambase.data", -1),),
+        sources=(_uci("spambase/spambase.data", "58"),),
     ),
     Named("mushrooms", "classification", 8124, 112, None, "one-hot", _libsvm("binary", "mushrooms"), sparse=True),
     Named(
         *("magic04", "classification", 19020, 10, None, "showers of particles; +1 is gamma"),
-        sources=(_uci("magic/magic04.data", -1),),
+        sources=(_uci("magic/magic04.data", "11"),),
         labels=(("g", 1), ("h", -1)),
     ),
     Named(
@@ -113,7 +113,7 @@ _SETS = (
         *("covtype", "classification", 581012, 54, None, "kinds of forest; load(..., positive=2) for the papers' two"),
         sources=(  # the checksum is scikit-learn's
             Source(
-                *(_FIGSHARE + "5976039", "table", -1),
+                *(_FIGSHARE + "5976039", "table", "55"),
                 sha256="614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",
             ),
         ),
@@ -126,7 +126,7 @@ _SETS = (
     ),
     Named(
         *("satimage_raw", "classification", 6435, 36, 4435, "pictures of the ground, unscaled"),
-        sources=(_uci("statlog/satimage/sat.trn", -1), _uci("statlog/satimage/sat.tst", -1)),
+        sources=(_uci("statlog/satimage/sat.trn", "37"), _uci("statlog/satimage/sat.tst", "37")),
     ),
     Named("usps", "classification", 9298, 256, 7291, "written digits", (_esl("zip.train.gz"), _esl("zip.test.gz"))),
     Named(
@@ -151,11 +151,11 @@ _SETS = (
     ),
     Named(
         *("poker", "classification", 1025010, 10, 25010, "hands of cards"),
-        sources=(_uci("poker/poker-hand-training-true.data", -1), _uci("poker/poker-hand-testing.data", -1)),
+        sources=(_uci("poker/poker-hand-training-true.data", "11"), _uci("poker/poker-hand-testing.data", "11")),
     ),
     Named(
         *("poker25k", "classification", 25010, 10, None, "hands of cards, the training part"),
-        sources=(_uci("poker/poker-hand-training-true.data", -1),),
+        sources=(_uci("poker/poker-hand-training-true.data", "11"),),
     ),
     # regression
     Named("housing", "regression", 506, 13, None, "prices of houses in Boston", _libsvm("regression", "housing")),
@@ -170,7 +170,7 @@ _SETS = (
         *("cadata", "regression", 20640, 8, None, "prices of houses in California"),
         sources=(  # the checksum is scikit-learn's
             Source(
-                *(_FIGSHARE + "5976036", "table", -1),
+                *(_FIGSHARE + "5976036", "table", "9"),
                 member="CaliforniaHousing/cal_housing.data",
                 sha256="aaa5c9a6afe2225cc2aed2723682ae403280c4a3695a2ddda4ffb5d8215ea681",
             ),

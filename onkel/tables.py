@@ -6,6 +6,8 @@ not fit is refused with its place. Statistics used to fill are those of the rows
 
 from __future__ import annotations
 
+import re
+import shlex
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -27,7 +29,8 @@ ENCODE: tuple[Encode, ...] = ("onehot", "hash")
 WORDS_FOR_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 
 _BUCKETS = 1024
-_MOST_TEXTS = 1000  # a column with more different ones is a name or a number of the row, not a category
+_MOST_TEXTS = 1000  # of a column, with a feature each
+_FEW_TEXTS = 50  # so many may be different in every row
 _MOST_DENSE = 1000  # columns; wider tables with texts stay sparse
 
 
@@ -89,7 +92,8 @@ class Table:
             self._texts = [j for j in self.kept if _first_text(columns[j]) is not None]
             self._refuse_texts(columns, place)
         numbers = [j for j in self.kept if j not in self._texts]
-        values = np.column_stack([self._numbers(j, columns[j], place) for j in numbers] or [np.empty((0, 0))])
+        empty = np.empty((len(columns[self.target]), 0))
+        values = np.column_stack([empty, *(self._numbers(j, columns[j], place) for j in numbers)])
         texts = [_stripped(columns[j]) for j in self._texts]
         goal = columns[self.target]
         rows = self._complete(values, texts, goal, place)
@@ -114,16 +118,29 @@ class Table:
         return values
 
     def _refuse_texts(self, columns: Sequence[Cells], place: Place) -> None:
+        """Texts that nobody said what to do with, or that are no categories."""
         assert self._texts is not None
+        for j in self._texts if self.encode == "onehot" else ():
+            different, n = len(set(columns[j])), len(columns[j])
+            if different > max(_FEW_TEXTS, n / 2):
+                raise DataError(
+                    f"{self.source}, column {self.names[j]!r}: {different:,} different texts in {n:,} rows, a name and "
+                    f"no category; leave the column out ({self._drop(j)}), or hash texts (--encode hash)"
+                )
         if self.encode is not None or not self._texts:
             return
         j = self._texts[0]
         i, cell = _first_text(columns[j]) or (0, "")
-        others = f" (so are columns {listed([self.names[k] for k in self._texts[1:]])})" if self._texts[1:] else ""
+        others = f" (columns {listed([self.names[k] for k in self._texts[1:]])} hold texts, too)"
+        remedy = f"make features of texts (--encode onehot), or leave the column out ({self._drop(j)})"
+        if re.fullmatch(r"[+-]?\d+,\d+", cell):
+            remedy = "write decimals with a point"
         raise DataError(
-            f"{self._cell(place, i, j)}: {cell!r} is not a number{others}; make features of texts (--encode onehot), "
-            f"or leave the column out (--drop {self.names[j]})"
+            f"{self._cell(place, i, j)}: {cell!r} is not a number{others if self._texts[1:] else ''}; {remedy}"
         )
+
+    def _drop(self, j: int) -> str:
+        return f"--drop {shlex.quote(self.names[j])}"
 
     def _complete(self, values: Floats, texts: list[list[str]], goal: Cells, place: Place) -> list[int] | None:
         """The rows to keep, None for all; refuses missing values that nobody said what to do with."""
@@ -143,7 +160,7 @@ class Table:
             raise DataError(
                 f"{self._cell(place, int(np.flatnonzero(hole)[0]), j)}: the value is missing (in these {len(goal):,} "
                 f"rows: {counts}); fill with the mean so far (--missing mean), leave such rows out (--missing drop), "
-                f"or the column (--drop {self.names[j]})"
+                f"or the column ({self._drop(j)})"
             )
         if self.missing != "drop":
             return None
@@ -152,32 +169,31 @@ class Table:
         return np.flatnonzero(~bad).tolist() if bad.any() else None
 
     def _fill(self, numbers: list[int], values: Floats) -> None:
-        """Put the mean of the rows before where a value is missing, and remember the sums."""
+        """Put the mean of the rows before where a value is missing (0 before the first)."""
+        if self.missing != "mean":
+            return
         hole = np.isnan(values)
-        if hole.any():
-            self.filled += int(hole.sum())
-            known = np.where(hole, 0.0, values)
-            sums, counts = self._sums[numbers] + known.cumsum(axis=0), self._counts[numbers] + (~hole).cumsum(axis=0)
-            values[hole] = (sums / np.maximum(counts, 1))[hole]  # a hole adds nothing: the sums before it
-        if self.missing == "mean":
-            self._sums[numbers] += np.where(hole, 0.0, values).sum(axis=0)
-            self._counts[numbers] += (~hole).sum(axis=0)
+        self.filled += int(hole.sum())
+        known = np.where(hole, 0.0, values)  # summed one by one: how rows are cut into blocks must not matter
+        sums = np.vstack([self._sums[numbers], known]).cumsum(axis=0)
+        counts = np.vstack([self._counts[numbers], ~hole]).cumsum(axis=0)
+        values[hole] = (sums / np.maximum(counts, 1))[:-1][hole]
+        self._sums[numbers], self._counts[numbers] = sums[-1], counts[-1]
 
     def _features_of(self, values: Floats, texts: list[list[str]], n: int) -> Any:
         if not self._texts:
             return values
-        rows, columns, signs = [], [], []
+        rows, features, signs = [], [], []
         for j, column in zip(self._texts, texts, strict=True):
             for i, cell in enumerate(column):
                 if cell:
                     feature, sign = self._feature(j, cell)
                     rows.append(i)
-                    columns.append(values.shape[1] + feature)
+                    features.append(feature)
                     signs.append(sign)
-        width = values.shape[1] + (_BUCKETS if self.encode == "hash" else len(self._features))
-        made = scipy.sparse.csr_matrix((signs, (rows, columns)), shape=(n, width), dtype=np.float64)
-        made += scipy.sparse.csr_matrix(np.pad(values, ((0, 0), (0, width - values.shape[1]))))
-        return made
+        width = _BUCKETS if self.encode == "hash" else len(self._features)
+        coded = scipy.sparse.csr_matrix((signs, (rows, features)), shape=(n, width), dtype=np.float64)
+        return scipy.sparse.hstack([scipy.sparse.csr_matrix(values), coded], format="csr")
 
     def _feature(self, j: int, cell: str) -> tuple[int, float]:
         """Number and value of the feature that stands for a text."""
@@ -188,7 +204,7 @@ class Table:
             if sum(column == j for column, _ in self._features) >= _MOST_TEXTS:
                 raise DataError(
                     f"{self.source}, column {self.names[j]!r}: more than {_MOST_TEXTS:,} different texts, too many for "
-                    f"a feature each; leave the column out (--drop {self.names[j]}), or hash texts (--encode hash)"
+                    f"a feature each; leave the column out ({self._drop(j)}), or hash texts (--encode hash)"
                 )
             self._features[j, cell] = len(self._features)
         return self._features[j, cell], 1.0

@@ -18,6 +18,7 @@ from onkel import datasets, evaluate, report
 from onkel.cli import algorithms, main, show
 from onkel.cli.race import BUDGETS, LINEUP, WIDTHS
 from onkel.cli.source import FACES
+from onkel.sources import Source
 
 Capture = pytest.CaptureFixture[str]
 
@@ -380,3 +381,52 @@ def test_citations_are_authors_and_year() -> None:
 
 def test_measures_have_names() -> None:
     assert (report.measure("classification"), report.measure("regression")) == ("mistake rate", "RMSE")
+
+
+# -- data
+
+
+def test_data_lists_every_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv("ONKEL_DATA", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "80")
+    np.savez(tmp_path / "mg.npz", X=np.zeros((3, 6)), y=np.arange(3.0))
+    assert main(["data"]) == 0
+    text = capsys.readouterr().out
+    lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    assert {*datasets.NAMES, *datasets.SETS} <= set(lines)
+    for name, words in (
+        ("digits", "built in"),
+        ("drift", "generated"),
+        ("mg", "here"),
+        ("a9a", "fetch"),
+        ("susy", "5,000,000"),
+    ):
+        assert words in lines[name]
+    assert "nowhere" in lines["kddcup08"] and str(tmp_path) in text
+    assert max(map(len, text.splitlines()[:-3])) <= 80
+    assert main(["data", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["folder"] == str(tmp_path)
+    assert {entry["name"]: entry["where"] for entry in data["streams"]}["mg"] == "here"
+
+
+def test_data_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv("ONKEL_DATA", str(tmp_path / "data"))
+    published = tmp_path / "mg.txt"
+    published.write_text("0.5 1:1 6:2\n1.5 2:1\n")
+    source = Source(published.as_uri())
+    small = datasets.Named("mg", "regression", 2, 6, None, "small", (source,))
+    monkeypatch.setitem(datasets.SETS, "mg", small)
+    assert main(["data", "fetch", "mg"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'data' / 'mg.npz'}\n"
+    assert main(["data", "fetch", "mg"]) == 0
+    assert "mg is here already" in capsys.readouterr().err
+    published.write_text("0.5 1:1 6:2\n2.5 2:1\n")
+    assert "is not the file it should be" in refused(capsys, "data", "fetch", "mg", "--again")
+    assert "digits needs no download" in refused(capsys, "data", "fetch", "digits")
+    assert "did you mean german" in refused(capsys, "data", "fetch", "germann")
+    published.unlink()
+    monkeypatch.setenv("ONKEL_DATA", str(tmp_path / "other"))
+    assert "cannot be reached" in refused(capsys, "data", "fetch", "mg")
+    assert main(["race", "mg", "--algorithms", "KLMS"]) == 2
+    assert "mg is not in the data folder" in capsys.readouterr().err

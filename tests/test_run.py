@@ -293,6 +293,34 @@ def test_regression_and_sparse_files(tmp_path: Path, capsys: Capture) -> None:
     assert Follower.load(file).scale is None
 
 
+def test_numbers_on_standard_input_are_looked_at_before_they_are_taken_for_measurements(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    class Drop(io.BytesIO):  # one line at a time
+        def read1(self, size: int | None = -1, /) -> bytes:
+            return self.readline()
+
+        def peek(self, size: int = 0, /) -> bytes:
+            return b"a,y"
+
+    rows = "".join(f"{i % 5},{i % 2}\n" for i in range(200))
+    monkeypatch.setattr(sys, "stdin", type("In", (), {"buffer": Drop(f"a,y\n{rows}".encode())}))
+    assert main(["run", "-", "--target", "y", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["task"], summary["examples"]) == ("classification", 200)
+
+
+def test_texts_are_hashed_and_scaled_with_the_numbers(tmp_path: Path, capsys: Capture) -> None:
+    rows = [f"{1000 * (i % 3)},{'red' if i % 2 else 'blue'},{'yes' if i % 2 else 'no'}" for i in range(100)]
+    (tmp_path / "data.csv").write_text("\n".join(["size,colour,y", *rows]) + "\n")
+    words = [str(tmp_path / "data.csv"), "--encode", "hash", "--target", "y"]
+    file = tmp_path / "model"
+    assert main(["run", *words, "--set", "gamma=0.1", "--checkpoint", str(file)]) == 0
+    assert Follower.load(file).total < 10
+    assert main(["predict", str(file), *words]) == 0
+    assert "mistake rate 0.0 % on 100 examples" in capsys.readouterr().err
+
+
 def test_a_stream_that_has_a_name(capsys: Capture) -> None:
     assert main(["run", "digits", "--model", "PA", "--set", "gamma=0.25"]) == 0
     out = capsys.readouterr().out

@@ -46,6 +46,8 @@ LINEUP: dict[str, dict[str, dict[str, Any]]] = {
         "NOGD": {"eta": 1.0},
         "RRF": {"eta": 1.0, "eta_kernel": 0.003},
         "DualSGD": {"lam": 0.001},
+        "BPA": {"variant": "nearest"},
+        "AutoKernel": {},
     },
     "regression": {
         "KernelPerceptron": {"eta": 0.2},
@@ -62,6 +64,8 @@ LINEUP: dict[str, dict[str, dict[str, Any]]] = {
         "NOGD": {"eta": 0.2},
         "RRF": {"eta": 0.1, "eta_kernel": 0.003},
         "DualSGD": {"lam": 0.3},
+        "KRLS": {"nu": 0.1},
+        "AutoKernel": {},
     },
 }
 # Width of the Gaussian kernel and budget for the embedded streams.
@@ -211,7 +215,7 @@ def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace)
             continue
         known = face().get_params(deep=False)
         settings = {k: v for k, v in common.items() if k in known} | LINEUP[stream.task].get(entry.name, {})
-        if "budget" in known:
+        if {"kernel", "budget"} <= known.keys():  # a pool of kernels knows its own
             settings["budget"] = arguments.budget or BUDGETS.get(stream.name, BUDGET)
         models[entry.name] = face(**settings)
     return models

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import signal
 import sys
@@ -22,9 +23,11 @@ from onkel.cli.show import Walk, finite
 from onkel.cli.words import Problem, seconds
 from onkel.evaluate import Result, Standings, settings
 from onkel.follower import Follower, Running
-from onkel.stream import Stream, infer_task
+from onkel.stream import Stream, Task, infer_task
+from onkel.tables import Block
 
 DEFAULT = "FOGD"  # which needs no settings
+ENOUGH = 50  # rows that tell a class from a number
 
 
 def add(commands: Any) -> None:
@@ -95,13 +98,16 @@ def _follow(
     arguments.follower = follower
     skip = 0 if follower is None or _is_live(arguments) else follower.about.get("position", 0)
     saved = time.monotonic()
-    for block in source.blocks(arguments):
+    blocks = source.blocks(arguments)
+    if follower is None and arguments.task in (None, "auto"):
+        arguments.task, blocks = _look(blocks)
+    for block in blocks:
         X, y = block.X[skip:], block.y[skip:]
         skip = max(0, skip - len(block.y))
         if len(y) == 0:
             continue
         if follower is None:
-            follower = arguments.follower = _fresh(arguments, X, y)
+            follower = arguments.follower = _fresh(arguments, X)
         with interrupts.waiting():
             try:
                 said = follower.learn(X, y)
@@ -132,6 +138,16 @@ def _told(arguments: argparse.Namespace, follower: Follower, problem: Exception)
     return f"after {follower.seen:,} examples: {problem}{kept}"
 
 
+def _look(blocks: Iterator[Block]) -> tuple[Task, Iterator[Block]]:
+    """What kind of task the targets pose, and the same blocks; of numbers it takes some to tell."""
+    first: list[Block] = []
+    for block in blocks:
+        first.append(block)
+        if block.y.dtype.kind not in "iuf" or sum(len(one.y) for one in first) >= ENOUGH:
+            break
+    return infer_task(np.concatenate([block.y for block in first])), itertools.chain(first, blocks)
+
+
 # -- the learner
 
 
@@ -156,10 +172,9 @@ def _agrees(model: Any, wanted: list[tuple[str, Any]]) -> bool:
     return settings(other) == settings(model)
 
 
-def _fresh(arguments: argparse.Namespace, X: Any, y: Any) -> Follower:
-    task = arguments.task if arguments.task not in (None, "auto") else infer_task(y)
-    model = models.make(arguments.model or DEFAULT, task, dict(arguments.set))
-    scaled = arguments.scale == "running" and not scipy.sparse.issparse(X)
+def _fresh(arguments: argparse.Namespace, X: Any) -> Follower:
+    model = models.make(arguments.model or DEFAULT, arguments.task, dict(arguments.set))
+    scaled = arguments.scale == "running" and (arguments.encode or not scipy.sparse.issparse(X))
     follower = Follower(model, Running() if scaled else None)
     follower.about = {"source": arguments.stream, "position": 0, "written": 0}
     return follower
