@@ -20,8 +20,8 @@ import onkel
 from onkel import datasets, state, tuning
 from onkel.stream import Stream, standardise
 
-SETS = ("german", "spambase", "satimage", "a9a", "ijcnn1", "letter", "magic04", "usps", "w7a")
-ROWS = 20_000
+SETS = ("a9a", "covtype", "ijcnn1", "letter", "magic04", "satimage", "spambase", "usps", "w7a")
+ROWS = 100_000
 
 
 def tune(bench: Bench) -> Result:

@@ -98,6 +98,11 @@ class Restarts(Engine):
         self.losses[ending] = 0.0
         self.log_weights[ending] = np.log(self._rates(self.eta)[ending])
 
+    @property
+    def sizes(self) -> Array:
+        """The number of terms of each kernel: there are none."""
+        return np.zeros(len(self.maps), dtype=int)
+
     # -- scoring
 
     def features(self, x: Row) -> Array:
