@@ -97,19 +97,15 @@ def chunks(
     """
     name = str(source)
     if name in LAWS:
-        for block in laps(name, seed or 0, **settings):
-            yield from _pieces(block.X, block.y, rows)
+        for lap in laps(name, seed or 0, **settings):
+            yield from Block(lap.X, lap.y).pieces(rows)
     elif seed is not None:
         raise DataError(f"{name} is not generated; it has no seed")
     elif name in _EMBEDDED or name in SETS:
         stream = load(name, **settings)
-        yield from _pieces(stream.X, stream.y, rows)
+        yield from Block(stream.X, stream.y).pieces(rows)
     else:
         yield from readers.chunks(source, rows=rows, **settings)
-
-
-def _pieces(X: Any, y: Any, rows: int) -> Iterator[Block]:
-    yield from (Block(X[start : start + rows], y[start : start + rows]) for start in range(0, len(y), rows))
 
 
 def is_here(name: str) -> bool:

@@ -94,8 +94,9 @@ def chunks(
             blocks = (table.block(columns, place) for columns, place in parts(table))
         empty = True
         for block in blocks:
-            empty = empty and not len(block.y)
-            yield from _pieces(block, rows)
+            if len(block.y):
+                empty = False
+                yield from block.pieces(rows)
         if empty:
             raise DataError(f"{name} has no rows")
 
@@ -152,15 +153,6 @@ def read_npz(path: Path, target: str = "y") -> tuple[Any, Array, dict[str, Array
 def _check_no_columns(name: str, why: str, options: dict[str, Any]) -> None:
     if given := [option for option, value in options.items() if value]:
         raise DataError(f"{name}: {why}; omit {', '.join(f'--{option}' for option in given)}")
-
-
-def _pieces(block: Block, rows: int) -> Iterator[Block]:
-    n = len(block.y)
-    if 0 < n <= rows:
-        yield block
-        return
-    for start in range(0, n, rows):
-        yield Block(block.X[start : start + rows], block.y[start : start + rows])
 
 
 def _joined(name: str, blocks: Iterator[Block]) -> tuple[Any, Array]:
