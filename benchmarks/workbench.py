@@ -20,15 +20,15 @@ import onkel
 from onkel import datasets, state, tuning
 from onkel.stream import Stream, standardise
 
-SETS = ("german", "spambase", "satimage", "a9a", "ijcnn1", "letter", "magic04", "usps", "w7a")
-ROWS = 20_000
+SETS = ("a9a", "covtype", "ijcnn1", "letter", "magic04", "satimage", "spambase", "usps", "w7a")
+ROWS = 100_000
 
 
 def tune(bench: Bench) -> Result:
     """64 settings of FOGD in one pass, against whole runs of all of them, each on one core."""
     os.environ.setdefault("ONKEL_DATA", str(streams.ROOT.parent / "shared" / "data"))
     rows = []
-    for name in (name for name in SETS if datasets.is_here(name)):
+    for name in [name for name in SETS if datasets.is_here(name)] or ["breast_cancer", "digits", "drift"]:
         stream = datasets.load(name)
         order = stream.order(0, seed=0)[: bench.size(ROWS)]
         X = stream.X[order] if sp.issparse(stream.X) else standardise(stream.X[order])

@@ -45,6 +45,7 @@ __all__ = [
     "folder",
     "infer_task",
     "is_here",
+    "is_whole",
     "load",
     "read",
 ]
@@ -114,6 +115,11 @@ def _pieces(X: Any, y: Any, rows: int) -> Iterator[Block]:
 def is_here(name: str) -> bool:
     """Whether `load` finds it without a download."""
     return name in NAMES or (name in SETS and data_folder.file(SETS[name]).is_file())
+
+
+def is_whole(name: str) -> bool:
+    """Whether it is here with all its rows; of some sets only a part could be had."""
+    return is_here(name) and not (name in SETS and data_folder.is_partial(SETS[name]))
 
 
 def fetch(name: str, *, progress: data_folder.Progress | None = None) -> Path:

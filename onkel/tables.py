@@ -132,7 +132,7 @@ class Table:
         j = self._texts[0]
         i, cell = _first_text(columns[j]) or (0, "")
         others = f" (columns {listed([self.names[k] for k in self._texts[1:]])} hold texts, too)"
-        remedy = f"make features of texts (--encode onehot), or leave the column out ({self._drop(j)})"
+        remedy = f"make features of texts (--encode onehot or hash), or leave the column out ({self._drop(j)})"
         if re.fullmatch(r"[+-]?\d+,\d+", cell):
             remedy = "write decimals with a point"
         raise DataError(

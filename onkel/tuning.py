@@ -10,18 +10,23 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import joblib
 import numpy as np
+import scipy.sparse
 import sklearn.base
 from numpy.typing import ArrayLike
 
-from onkel.evaluate import prequential, task_of
+from onkel.evaluate import add, errors, task_of
+from onkel.protocols import protocol
 from onkel.stream import Task
 
 Values = Mapping[str, Sequence[Any]]
+
+LEAST = 40  # examples, before which nobody is judged
 
 _TENS = [10.0**k for k in range(-3, 4)]
 _FOURS = [4.0**k for k in range(-4, 4)]
@@ -134,7 +139,8 @@ def tune(
     models : settings by name, of one algorithm or several; they are copied, never changed. See `grid`.
     X, y : the stream, in an order that is not sorted by anything.
     cost : what all of them may learn together, in units of one run over the stream. It decides where the first are
-        dropped; with as many settings or fewer, all of them run to the end.
+        dropped; with as many settings or fewer, all of them run to the end. No one is dropped before 40 examples,
+        so a short stream may cost more.
     keep : the share that goes on at each cut.
     classes : all labels of the stream (default: those of y).
     task : default: what the models say of themselves.
@@ -152,6 +158,7 @@ def tune(
     (569, 16, True)
     """
     y = np.asarray(y)
+    X = X.tocsr() if scipy.sparse.issparse(X) else np.asarray(X)
     if not models:
         raise ValueError("there is nothing to tune: give one setting or more")
     labels = None if classes is None else np.asarray(classes)
@@ -161,9 +168,10 @@ def tune(
     dropped: list[Candidate] = []
     side_by_side = joblib.Parallel(n_jobs, prefer="threads")
     begin = 0
-    for share, left in cuts(len(alive), cost, keep):
+    for share, left in cuts(len(alive), cost, keep, LEAST / len(y)):
         end = max(begin + 1, round(share * len(y))) if share < 1 else len(y)
-        alive = side_by_side(joblib.delayed(_further)(one, X, y, begin, end, labels) for one in alive)
+        stretch = X[begin:end], y[begin:end], labels
+        alive = side_by_side(joblib.delayed(_further)(one, *stretch) for one in alive)
         alive.sort(key=lambda one: one.total)  # stable: of equals the one that was named first
         alive, out = alive[:left], alive[left:]
         dropped = out + dropped
@@ -175,23 +183,29 @@ def tune(
     return Tuned((*alive, *dropped), len(y))
 
 
-def _further(one: Candidate, X: Any, y: Any, begin: int, end: int, classes: Any) -> Candidate:
+def _further(one: Candidate, X: Any, y: Any, classes: Any) -> Candidate:
     """The candidate after the next stretch."""
     if not math.isfinite(one.total):
         return one
-    trace = prequential(one.model, X[begin:end], y[begin:end], checkpoints=1, classes=classes, task=one.task)
-    total, seconds = one.total + float(trace.total[-1]), one.seconds + float(trace.seconds[-1])
-    return dataclasses.replace(one, seen=end, total=total, seconds=seconds)
+    clock = time.perf_counter()
+    try:
+        answers = protocol(one.model, classes).learn(X, y)
+        total = add(one.total, errors(answers.predicted, y, one.task))
+    except FloatingPointError:
+        total = math.inf
+    return dataclasses.replace(
+        one, seen=one.seen + len(y), total=total, seconds=one.seconds + time.perf_counter() - clock
+    )
 
 
-def cuts(candidates: int, cost: float = 8.0, keep: float = 0.25) -> list[tuple[float, int]]:
+def cuts(candidates: int, cost: float = 8.0, keep: float = 0.25, least: float = 0.0) -> list[tuple[float, int]]:
     """After which shares of the stream how many candidates are left; the last cut, to one, is at the end.
 
-    The shares grow geometrically to 1 from a first one, the largest that the cost allows.
+    The shares grow geometrically to 1 from a first one, the largest that the cost allows, and not below `least`.
     """
     if not 0 < keep < 1:
         raise ValueError(f"keep must lie between 0 and 1, got {keep}")
-    if candidates <= cost:
+    if candidates <= cost or least >= 1:
         return [(1.0, 1)]
     left = [candidates]
     while left[-1] > 1:
@@ -212,7 +226,7 @@ def cuts(candidates: int, cost: float = 8.0, keep: float = 0.25) -> list[tuple[f
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if total(middle) <= cost else (low, middle)
-    return list(zip(shares(low), left[1:], strict=True))
+    return list(zip(shares(max(low, least)), left[1:], strict=True))
 
 
 def grid(model: Any, **values: Sequence[Any]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def add(commands: Any) -> None:
         epilog="Streams that have a name: onkel data.",
     )
     parser.set_defaults(run=_race)
-    source.add(parser)
+    source.add(parser, default="demo", scale="standardise features and real targets")
     _add_learners(parser)
     _add_output(parser)
 
