@@ -180,7 +180,7 @@ class Restarts(Engine):
     def state(self) -> State:
         """Everything that was learned, as a flat dictionary of arrays."""
         return {
-            "instances.coef": self.coef.swapaxes(2, 3).reshape(-1, self.outputs),
+            "instances.coef": self.coef.swapaxes(2, 3).copy().reshape(-1, self.outputs),
             "instances.losses": self.losses.copy(),
             "instances.log_weights": self.log_weights.copy(),
             "t": np.array(self.t),
@@ -195,7 +195,7 @@ class Restarts(Engine):
             if state[f"instances.{name}"].shape != shape:
                 raise ValueError(f"'instances.{name}' has shape {state[f'instances.{name}'].shape}, not {shape}")
         coef = state["instances.coef"].reshape(count, kernels, size, self.outputs)
-        self.coef = np.ascontiguousarray(coef.swapaxes(2, 3))
+        self.coef = coef.swapaxes(2, 3).copy()
         self.losses, self.log_weights = state["instances.losses"].copy(), state["instances.log_weights"].copy()
         self.t = t
 
