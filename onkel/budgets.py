@@ -8,6 +8,9 @@ each term (one per output, divided by scale like the coefficients).
 
 Where a rule says "the oldest among equals", values within a relative 1e-9 count as equal: in exact arithmetic
 they often are, and rounding must not pick the victim.
+
+In a pool with a common budget the round says how much `room` is left. Without any, a budget that `shares` removes one
+of its own terms as if it were full; where there is none, the term is not offered.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ class Budget(Part):
 
     columns: ClassVar[tuple[str, ...]] = ()
     exact: ClassVar[bool] = False  # is the new function always the old one plus the offered term?
+    shares: ClassVar[bool] = False  # does it heed the room that is left in a common budget?
 
     @property
     def intercept(self) -> bool:
@@ -96,6 +100,10 @@ class Bounded(Budget):
     def __post_init__(self) -> None:
         self._integer("budget", 1)
 
+    def full(self, f: Expansion, round: Round) -> bool:
+        """Is there no room for another term?"""
+        return f.n == self.budget or round.room <= 0
+
 
 class Stop(Bounded):
     """The first `budget` terms are kept, later ones refused (Stoptron)."""
@@ -144,10 +152,11 @@ class Landmarks(Bounded):
 class Replace(Bounded):
     """One term leaves when a new one finds no room; which one is the subclass's `victim`.
 
-    `unbiased` multiplies the survivors by B / (B - 1), so that a uniform removal keeps E[f]. `cap` then
-    scales f so that no coefficient exceeds it (BOGD).
+    `unbiased` multiplies the survivors by n / (n - 1), n being the terms there were, so that a uniform removal keeps
+    E[f]. `cap` then scales f so that no coefficient exceeds it (BOGD).
     """
 
+    shares: ClassVar[bool] = True
     unbiased: bool = False
     cap: float | None = None
 
@@ -164,9 +173,9 @@ class Replace(Bounded):
     def insert(self, f: Expansion, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is None:
             return
-        full = f.n == self.budget
+        full = self.full(f, round)
         if full:
-            factor = self.budget / (self.budget - 1) if self.unbiased else 1.0
+            factor = f.n / (f.n - 1) if self.unbiased and f.n > 1 else 1.0
             f.foresee(factor)
             f.remove(self.victim(f, memory))
             f.shrink(factor)
@@ -433,6 +442,7 @@ class Forget(Bounded):
     `absolute` takes mu = |f(x_r)| (regression). `legacy_root` repeats the wrong root of a released program.
     """
 
+    shares: ClassVar[bool] = True
     variant: str = "self-tuned"
     absolute: bool = False
     legacy_root: bool = False
@@ -451,9 +461,10 @@ class Forget(Bounded):
         if self.variant == "basic":
             self._basic(f, round, coef, memory)
             return
+        full = self.full(f, round)
         f.append(round, coef)
         memory["M"] += 1
-        if f.n > self.budget:
+        if full:
             oldest = int(np.argmin(f.born))
             a, fx = f.scale * f.coef[oldest], f.scores(f.row(f.basis.row(oldest)))
             own = int(own_output(f.coef[oldest : oldest + 1])[0])
@@ -479,12 +490,13 @@ class Forget(Bounded):
     def _basic(self, f: Expansion, round: Round, coef: Array, memory: Memory) -> None:
         over = self.budget + 1
         norm2 = memory["norm2"] + 2 * float(coef @ f.scores(round.k)) + float(coef @ coef) * round.kxx
+        full = self.full(f, round)
         f.append(round, coef)
         bound = math.sqrt(over / math.log(over)) / 4
         phi = min(over ** (-1 / (2 * over)), bound / math.sqrt(norm2) if norm2 > 0 else 1.0)
         f.shrink(phi)
         norm2 *= phi**2
-        if f.n > self.budget:
+        if full:
             oldest = int(np.argmin(f.born))
             k = f.row(f.basis.row(oldest))
             a, fx = f.scale * f.coef[oldest], f.scores(k)

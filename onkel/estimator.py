@@ -92,6 +92,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             head, _, rest = name.partition("__")
             part = getattr(self, head, None)
             part = as_kernel(part) if head == "kernel" and part is not None else part
+            if isinstance(part, Estimator):
+                setattr(self, head, part._fresh().set_params(**{rest: value}))
+                continue
             if not isinstance(part, Part):
                 raise ValueError(f"Invalid parameter {name!r}: {type(self).__name__} has no part {head!r}")
             setattr(self, head, part.replace(**{rest: value}))
@@ -380,7 +383,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         params = self.get_params(deep=False)
         if run is not None and not isinstance(params["random_state"], (int, np.integer, type(None))):
             params["random_state"] = run["seed"]  # a generator cannot be written; the run goes on from its seed
-        return {name: to_plain(value) for name, value in params.items()}
+        return {name: _to_plain(value) for name, value in params.items()}
 
     def _run_state(self) -> tuple[State, dict[str, Any] | None]:
         if not self._started:
@@ -518,20 +521,39 @@ def _stored(state: State, prefix: str, columns: int) -> Any:
     return sp.csr_array(parts, shape=(len(indptr) - 1, columns))
 
 
+def _to_plain(value: Any) -> Any:
+    """A parameter as JSON data; an estimator as its name and parameters."""
+    if isinstance(value, Estimator):
+        return {"algorithm": type(value).__name__, "params": value._plain_params(None)}
+    return to_plain(value)
+
+
 def _from_plain(params: dict[str, Any]) -> dict[str, Any]:
-    return {name: from_plain(value) for name, value in params.items()}
+    """The inverse, for all parameters of an estimator."""
+
+    def read(value: Any) -> Any:
+        if isinstance(value, Mapping) and "algorithm" in value:
+            return _known(value["algorithm"])(**_from_plain(value["params"]))
+        return from_plain(value)
+
+    return {name: read(value) for name, value in params.items()}
+
+
+def _known(name: str) -> type[Estimator]:
+    """The estimator of that name."""
+    if name not in Estimator.registry:
+        raise ValueError(
+            f"{name!r} is unknown: import the module that defines it first "
+            "(a class of your own is known once it states its `paper`)"
+        )
+    return Estimator.registry[name]
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote."""
     arrays, config = read(path)
     try:
-        cls = Estimator.registry.get(config["algorithm"])
-        if cls is None:
-            raise ValueError(
-                f"{config['algorithm']!r} is unknown: import the module that defines it first "
-                "(a class of your own is known once it states its `paper`)"
-            )
+        cls = _known(config["algorithm"])
         model, run = cls(**_from_plain(config["params"])), config["run"]
         model._check_params()
         model._restore_run(arrays, run, model if run is None else cls(**_from_plain(run["params"])))

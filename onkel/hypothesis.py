@@ -244,7 +244,8 @@ class Expansion(Hypothesis):
 
     def move(self, round: Round, shrink: float, coef: Array | None) -> None:
         self.shrink(shrink)
-        self.budget.insert(self, round, coef, self.memory)
+        refused = round.room <= 0 and self.n == 0  # none of its own can make room
+        self.budget.insert(self, round, None if refused else coef, self.memory)
 
     def append(self, round: Round, coef: Array, **named: Any) -> None:
         """Add the term coef * k(x, .) of the example."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from onkel.hedge import Hedge
 from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.learner import Learner
 from onkel.maps import Drawn, Map, Reparameterized
@@ -78,13 +79,17 @@ def parse_table(text: bytes, separator: str, wanted: list[int]) -> tuple[Array, 
     return parts  # type: ignore[no-any-return]
 
 
-def engine(learner: Learner) -> Learner | NativeLearner:
-    """The fastest engine for a learner that has not begun."""
-    parts = (*learner.hypothesis.parts, learner.loss, learner.update)
-    missing = [type(part).__name__ for part in parts if not has_twin(part)]
+def engine(learner: Learner | Hedge) -> Any:
+    """The fastest engine for a learner, or a pool of learners of double precision, that has not begun."""
+    components: list[Learner] = learner.learners if isinstance(learner, Hedge) else [learner]
+    parts = [part for one in components for part in (*one.hypothesis.parts, one.loss, one.update)]
+    parts += [learner.loss] if isinstance(learner, Hedge) and learner.loss is not None else []
+    missing = sorted({type(part).__name__ for part in parts if not has_twin(part)})
     if _choice == "native" and (missing or not available()):
         raise ValueError(f"no native engine: {'it is not built' if not available() else f'{missing} have no C++ twin'}")
-    return learner if missing or _choice == "python" else NativeLearner(learner)
+    if missing or _choice == "python":
+        return learner
+    return NativeHedge(learner) if isinstance(learner, Hedge) else NativeLearner(learner)
 
 
 def has_twin(part: Part) -> bool:
@@ -189,6 +194,11 @@ class NativeLearner:
         self._columns = len(keys)
 
     @property
+    def columns(self) -> int:
+        """Number of features."""
+        return self._columns
+
+    @property
     def n(self) -> int:
         """Number of terms."""
         return int(self._core.n)
@@ -210,6 +220,36 @@ class NativeLearner:
     def restore(self, state: dict[str, Array]) -> None:
         """The inverse of `state` on a learner of the same composition."""
         self._core.restore({name: np.asarray(array, order="C") for name, array in state.items()})
+
+
+class NativeHedge(Hedge):
+    """A pool whose components, rounds and scores are in C++; what it knows of the weights stays here."""
+
+    def __init__(self, hedge: Hedge) -> None:
+        self.__dict__.update(vars(hedge))
+        self.engine, self.learners = "native", [NativeLearner(learner) for learner in hedge.learners]
+        words = ("rate", "vote", "strict", "sample_update", "sample_combination", "single", "scale_chance", "smoothing")
+        rule = {word: getattr(self, word) for word in (*words, "budget", "jobs")}
+        loss = None if self.loss is None else twin(self.loss)
+        self._core = _core.Hedge([learner._core for learner in self.learners], loss, **rule)
+
+    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """Learn from each row in turn; the combined scores before each update (twice: there is no average)."""
+        combined = np.empty((len(y), self.outputs))
+        t, draws = np.array([self.t]), np.array([r.state for r in self.random.values()], dtype=np.uint64)
+        try:
+            self._core.learn(*_fields(self._fine(X)), y, weight, self.losses, t, draws, combined)
+        finally:
+            self.t = int(t[0])
+            for random, state in zip(self.random.values(), draws, strict=True):
+                random.state = int(state)
+        return combined, combined
+
+    def scores(self, X: Any, average: bool | None = None) -> Array:
+        """Combined scores of the rows; nothing is drawn."""
+        out = np.empty((X.shape[0], self.outputs))
+        self._core.scores(*_fields(self._fine(X)), self.losses, out)
+        return out
 
 
 def _fields(X: Any) -> tuple[Any, Any, Any]:

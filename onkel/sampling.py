@@ -1,6 +1,7 @@
 """Updates that toss a coin: an example becomes a term with a probability that follows its loss, so that terms stay few.
 
-One uniform number is drawn in every round, whatever the probability, so that runs with other settings stay aligned.
+One uniform number is drawn in every round, whatever the probability, so that runs with other settings stay aligned. In
+a pool of learners the round may carry a `chance`, which multiplies the probability.
 None of them changes or removes a term, so the average of the models keeps exactly the terms that entered.
 """
 
@@ -12,23 +13,25 @@ import numpy as np
 
 from onkel.losses import Loss
 from onkel.random import Random
-from onkel.updates import Memory, Round, Step, Update, along, project
+from onkel.updates import Memory, Round, Step, Update, along, curvature, project
 
 
 class SampledPassiveAggressive(Update):
     """A passive-aggressive step with probability rho = min(alpha, loss) / beta (SPA).
 
     f <- f - tau * slope * k(x, .), tau = min(eta / rho, loss / (|slope|^2 k(x, x))), so that E[number of terms] is at
-    most alpha / beta of the rounds.
+    most alpha / beta of the rounds. Without `divide` k(x, x) counts as 1, as in a released program.
     """
 
     eta: float = 1.0
     alpha: float = 1.0
     beta: float = 20.0
+    divide: bool = True
 
     def __post_init__(self) -> None:
         self._positive("eta", "alpha", "beta")
         self._finite("eta", "alpha", "beta")
+        self._boolean("divide")
         self._require("beta", self.beta >= self.alpha, f">= alpha = {self.alpha:g}")
 
     def check(self, loss: Loss) -> None:
@@ -40,8 +43,8 @@ class SampledPassiveAggressive(Update):
 
     def step(self, round: Round, memory: Memory) -> Step:
         u = memory["random"].uniform()
-        rho, v = min(self.alpha, round.loss) / self.beta, float(round.slope @ round.slope) * round.kxx
-        if not u < rho or v <= 0:
+        rho, v = min(self.alpha, round.loss) / self.beta, curvature(round, self.divide)
+        if not u < rho * round.chance or v <= 0:
             return 1.0, None
         return 1.0, along(round.slope, min(self.eta * round.weight / rho, round.loss / v))
 
@@ -74,7 +77,7 @@ class SampledGradient(Update):
 
     def step(self, round: Round, memory: Memory) -> Step:
         u = memory["random"].uniform()
-        chosen = u < round.weight * float(np.abs(round.slope).max()) / self.G
+        chosen = u < round.chance * round.weight * float(np.abs(round.slope).max()) / self.G
         coef = along(np.sign(round.slope), self.eta * self.G) if chosen else None
         return project(1.0, coef, round, memory, self.radius)
 
@@ -118,6 +121,6 @@ class SampledLogistic(Update):
 
     def step(self, round: Round, memory: Memory) -> Step:
         u = memory["random"].uniform()
-        chosen = u < self.chance(round.loss, float(np.abs(round.slope).max()))
+        chosen = u < round.chance * self.chance(round.loss, float(np.abs(round.slope).max()))
         coef = along(round.slope, self.eta * round.weight) if chosen else None
         return project(1.0, coef, round, memory, self.radius)

@@ -88,13 +88,13 @@ def relabel(state: State, old: Array, new: Array) -> State:
         inner = {name.removeprefix(f"{head}."): a for name, a in state.items() if name.startswith(f"{head}.")}
         state |= {f"{head}.{name}": a for name, a in relabel(inner, old, new).items()}
     by_output = ("basis.coef", "basis.base", "basis.score", "dead.coef", "weights.coef", "weights.base")
-    for name in (*by_output, "bias", "bias_sum"):
+    for name in (*by_output, "bias", "bias_sum", "instances.coef"):
         if name in state:
             state[name] = _outputs(state[name], at, len(new))
     if len(new) == 2 and at[0] == 1 and "basis.positive" in state:
         state["basis.positive"], state["basis.negative"] = state["basis.negative"], state["basis.positive"]
     if len(new) > 2 >= len(old):
-        for name in ("update.norm2", "budget.norm2"):
+        for name in ("update.norm2", "budget.norm2", "groups.norm2"):
             if name in state:
                 state[name] = state[name] / (4 if len(old) == 1 else 2)  # |(-f/2, 0, ..)|^2, |(-f/2, f/2)|^2
         if "update.farthest" in state:

@@ -112,7 +112,8 @@ class Stream:
 
         Parameters
         ----------
-        how : "standard": dense columns get mean 0 and deviation 1, sparse columns largest magnitude 1. "[0,1]" and
+        how : "standard": dense columns get mean 0 and deviation 1 (but columns of zeros and ones, which say yes or no,
+            stay as they are), sparse columns largest magnitude 1. "[0,1]" and
             "[-1,1]": smallest and largest value of a column become the ends of the interval (a constant column: 0).
         target : whether the target of a regression is scaled alike.
         """
@@ -169,13 +170,23 @@ def standardise(values: Array) -> NDArray[np.float64]:
 
 def _scaled(name: str, values: Any, how: Scale) -> Any:
     if how == "standard":
-        return _fit_magnitude(values) if scipy.sparse.issparse(values) else standardise(values)
+        return _fit_magnitude(values) if scipy.sparse.issparse(values) else _comparable(values)
     if scipy.sparse.issparse(values):
         return _fit_unit(name, values, how)
     low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
     span = np.where(high > low, high - low, 1.0)
     unit = (values - low) / span
     return np.where(high > low, 2 * unit - 1, 0.0) if how == "[-1,1]" else unit
+
+
+def _comparable(values: Array) -> NDArray[np.float64]:
+    """Standardised, but for columns of zeros and ones: a rare one would become huge."""
+    scaled = standardise(values)
+    if values.ndim == 1:
+        return scaled
+    flags = ((values == 0) | (values == 1)).all(axis=0) & (values.min(axis=0) < values.max(axis=0))
+    scaled[:, flags] = values[:, flags]
+    return scaled
 
 
 def _fit_magnitude(X: Any) -> Any:

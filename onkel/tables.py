@@ -6,6 +6,8 @@ not fit is refused with its place. Statistics used to fill are those of the rows
 
 from __future__ import annotations
 
+import re
+import shlex
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -27,7 +29,8 @@ ENCODE: tuple[Encode, ...] = ("onehot", "hash")
 WORDS_FOR_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 
 _BUCKETS = 1024
-_MOST_TEXTS = 1000  # a column with more different ones is a name or a number of the row, not a category
+_MOST_TEXTS = 1000  # of a column, with a feature each
+_FEW_TEXTS = 50  # so many may be different in every row
 _MOST_DENSE = 1000  # columns; wider tables with texts stay sparse
 
 
@@ -115,16 +118,29 @@ class Table:
         return values
 
     def _refuse_texts(self, columns: Sequence[Cells], place: Place) -> None:
+        """Texts that nobody said what to do with, or that are no categories."""
         assert self._texts is not None
+        for j in self._texts if self.encode == "onehot" else ():
+            different, n = len(set(columns[j])), len(columns[j])
+            if different > max(_FEW_TEXTS, n / 2):
+                raise DataError(
+                    f"{self.source}, column {self.names[j]!r}: {different:,} different texts in {n:,} rows, a name and "
+                    f"no category; leave the column out ({self._drop(j)}), or hash texts (--encode hash)"
+                )
         if self.encode is not None or not self._texts:
             return
         j = self._texts[0]
         i, cell = _first_text(columns[j]) or (0, "")
-        others = f" (so are columns {listed([self.names[k] for k in self._texts[1:]])})" if self._texts[1:] else ""
+        others = f" (columns {listed([self.names[k] for k in self._texts[1:]])} hold texts, too)"
+        remedy = f"make features of texts (--encode onehot or hash), or leave the column out ({self._drop(j)})"
+        if re.fullmatch(r"[+-]?\d+,\d+", cell):
+            remedy = "write decimals with a point"
         raise DataError(
-            f"{self._cell(place, i, j)}: {cell!r} is not a number{others}; make features of texts (--encode onehot or "
-            f"hash), or leave the column out (--drop {self.names[j]})"
+            f"{self._cell(place, i, j)}: {cell!r} is not a number{others if self._texts[1:] else ''}; {remedy}"
         )
+
+    def _drop(self, j: int) -> str:
+        return f"--drop {shlex.quote(self.names[j])}"
 
     def _complete(self, values: Floats, texts: list[list[str]], goal: Cells, place: Place) -> list[int] | None:
         """The rows to keep, None for all; refuses missing values that nobody said what to do with."""
@@ -144,7 +160,7 @@ class Table:
             raise DataError(
                 f"{self._cell(place, int(np.flatnonzero(hole)[0]), j)}: the value is missing (in these {len(goal):,} "
                 f"rows: {counts}); fill with the mean so far (--missing mean), leave such rows out (--missing drop), "
-                f"or the column (--drop {self.names[j]})"
+                f"or the column ({self._drop(j)})"
             )
         if self.missing != "drop":
             return None
@@ -188,7 +204,7 @@ class Table:
             if sum(column == j for column, _ in self._features) >= _MOST_TEXTS:
                 raise DataError(
                     f"{self.source}, column {self.names[j]!r}: more than {_MOST_TEXTS:,} different texts, too many for "
-                    f"a feature each; leave the column out (--drop {self.names[j]}), or hash texts (--encode hash)"
+                    f"a feature each; leave the column out ({self._drop(j)}), or hash texts (--encode hash)"
                 )
             self._features[j, cell] = len(self._features)
         return self._features[j, cell], 1.0

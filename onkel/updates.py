@@ -39,6 +39,8 @@ class Round:
     loss: float  # l(y, s)
     slope: Array  # dl/ds
     weight: float = 1.0
+    chance: float = 1.0  # by a pool of learners: multiplies the probability of a sampled step
+    room: float = math.inf  # by a pool with a common budget: how many more terms there may be
 
 
 class Update(Part):
@@ -237,18 +239,26 @@ def project(shrink: float, coef: Array | None, round: Round, memory: Memory, rad
     return shrink * factor, None if coef is None else coef * factor
 
 
+def curvature(round: Round, divide: bool = True) -> float:
+    """|slope|^2 k(x, x), by which a step changes the loss; without `divide` k(x, x) counts as 1."""
+    return float(round.slope @ round.slope) * (round.kxx if divide else 1.0)
+
+
 class PassiveAggressive(Update):
     """f <- f - tau * slope * k(x, .), the least move that repairs the loss.
 
     With v = |slope|^2 k(x, x): tau = loss / v ("hard"), min(C, loss / v) ("I"), loss / (v + 1/(2C)) ("II").
+    Without `divide` k(x, x) counts as 1, as in a released program.
     """
 
     variant: str = "I"
     C: float = 1.0
+    divide: bool = True
 
     def __post_init__(self) -> None:
         self._one_of("variant", "hard", "I", "II")
         self._positive("C")
+        self._boolean("divide")
 
     def check(self, loss: Loss) -> None:
         if type(loss).__name__ not in ("Hinge", "EpsilonInsensitive"):
@@ -257,7 +267,7 @@ class PassiveAggressive(Update):
             )
 
     def step(self, round: Round, memory: Memory) -> Step:
-        v, C = float(round.slope @ round.slope) * round.kxx, self.C * round.weight
+        v, C = curvature(round, self.divide), self.C * round.weight
         if v <= 0:
             return 1.0, None
         if self.variant == "II":
@@ -290,7 +300,7 @@ class Implicit(Update):
 
     def step(self, round: Round, memory: Memory) -> Step:
         shrink = 1 / (1 + self.eta * self.lam)
-        v = float(round.slope @ round.slope) * round.kxx
+        v = curvature(round)
         if v <= 0:
             return shrink, None
         return shrink, along(round.slope, shrink * min(round.loss / v, self.eta * round.weight))

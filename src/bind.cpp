@@ -9,6 +9,7 @@
 #include "budgets.hpp"
 #include "double_update.hpp"
 #include "features.hpp"
+#include "hedge.hpp"
 #include "learner.hpp"
 #include "merging.hpp"
 #include "projections.hpp"
@@ -26,6 +27,8 @@ template <class V, class... Extra>
 using Input = nb::ndarray<const V, nb::c_contig, nb::device::cpu, nb::ro, Extra...>;
 template <class V>
 using Output = nb::ndarray<V, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class V>
+using State = nb::ndarray<V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Targets = Input<double, nb::ndim<1>>;
 using Indices = std::optional<Input<std::int32_t, nb::ndim<1>>>;
 using Starts = std::optional<Input<std::int64_t, nb::ndim<1>>>;
@@ -256,6 +259,66 @@ void bind_learner(nb::module_& m, const char* name) {
             "state"_a);
 }
 
+void bind_hedge(nb::module_& m) {
+    nb::class_<Hedge>(m, "Hedge")
+        .def(
+            "__init__",
+            [](Hedge* self, std::vector<Learner<double>*> learners, std::shared_ptr<Loss> loss, double rate, bool vote,
+               bool strict, bool sample_update, bool sample_combination, bool single, bool scale_chance,
+               double smoothing, double budget, std::size_t jobs) {
+                if (learners.empty()) throw std::invalid_argument("a pool needs learners");
+                new (self) Hedge(std::move(learners),
+                                 {std::move(loss), rate, vote, strict, sample_update, sample_combination, single,
+                                  scale_chance, smoothing, budget},
+                                 jobs);
+            },
+            "learners"_a, "loss"_a.none(), "rate"_a, "vote"_a, "strict"_a, "sample_update"_a, "sample_combination"_a,
+            "single"_a, "scale_chance"_a, "smoothing"_a, "budget"_a, "jobs"_a, nb::keep_alive<1, 2>())
+        .def(
+            "learn",
+            [](Hedge& self, const Input<double>& values, const Indices& indices, const Starts& starts, const Targets& y,
+               const std::optional<Targets>& weight, State<double> losses, State<std::int64_t> t,
+               State<std::uint64_t> draws, Output<double> combined) {
+                const Rows<double> X = rows<double>(values, indices, starts);
+                fits(y.shape(0), X.n);
+                if (weight) fits(weight->shape(0), X.n);
+                fits(losses.shape(0), self.components());
+                fits(t.shape(0), 1);
+                fits(draws.shape(0), 2);
+                fits(combined.shape(0), X.n);
+                fits(combined.shape(1), self.outputs());
+                Hedge::Memory memory{losses.data(), *t.data(), {}, {}};
+                memory.update.state = draws.data()[0];
+                memory.combination.state = draws.data()[1];
+                const auto keep = [&] {
+                    draws.data()[0] = memory.update.state;
+                    draws.data()[1] = memory.combination.state;
+                };
+                nb::gil_scoped_release release;
+                try {
+                    self.learn(X, y.data(), weight ? weight->data() : nullptr, memory, combined.data());
+                } catch (...) {
+                    keep();
+                    throw;
+                }
+                keep();
+            },
+            "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "weight"_a.none(), "losses"_a.noconvert(),
+            "t"_a.noconvert(), "draws"_a.noconvert(), "combined"_a.noconvert())
+        .def(
+            "scores",
+            [](const Hedge& self, const Input<double>& values, const Indices& indices, const Starts& starts,
+               const Targets& losses, Output<double> out) {
+                const Rows<double> X = rows<double>(values, indices, starts);
+                fits(losses.shape(0), self.components());
+                fits(out.shape(0), X.n);
+                fits(out.shape(1), self.outputs());
+                nb::gil_scoped_release release;
+                self.scores(X, losses.data(), out.data());
+            },
+            "values"_a, "indices"_a.none(), "starts"_a.none(), "losses"_a, "out"_a.noconvert());
+}
+
 }  // namespace
 }  // namespace onkel
 
@@ -308,14 +371,14 @@ NB_MODULE(_core, m) {
     nb::class_<AdaGrad, Update>(m, "AdaGrad").def(nb::init<double>(), "eta"_a);
     nb::class_<DistanceOverGradient, Update>(m, "DistanceOverGradient").def(nb::init<>());
     nb::class_<SampledPassiveAggressive, Update>(m, "SampledPassiveAggressive")
-        .def(nb::init<double, double, double>(), "eta"_a, "alpha"_a, "beta"_a);
+        .def(nb::init<double, double, double, bool>(), "eta"_a, "alpha"_a, "beta"_a, "divide"_a);
     nb::class_<SampledGradient, Update>(m, "SampledGradient")
         .def(nb::init<double, double, double>(), "eta"_a, "G"_a, "radius"_a);
     nb::class_<SampledLogistic, Update>(m, "SampledLogistic")
         .def(nb::init<const std::string&, double, double, double>(), "variant"_a, "eta"_a, "radius"_a, "c"_a);
     nb::class_<Pegasos, Update>(m, "Pegasos").def(nb::init<double, bool>(), "lam"_a, "project"_a);
     nb::class_<PassiveAggressive, Update>(m, "PassiveAggressive")
-        .def(nb::init<const std::string&, double>(), "variant"_a, "C"_a);
+        .def(nb::init<const std::string&, double, bool>(), "variant"_a, "C"_a, "divide"_a);
     nb::class_<Implicit, Update>(m, "Implicit").def(nb::init<double, double>(), "eta"_a, "lam"_a);
     nb::class_<AdaptiveThreshold, Update>(m, "AdaptiveThreshold")
         .def(nb::init<double, double, double, double, bool, bool>(), "eta"_a, "lam"_a, "nu"_a, "start_at"_a, "margin"_a,
@@ -373,7 +436,8 @@ NB_MODULE(_core, m) {
     nb::class_<Novelty, Budget>(m, "Novelty")
         .def(nb::init<double, double, const std::string&>(), "distance"_a, "surprise"_a, "rejected"_a);
     nb::class_<Coherence, Budget>(m, "Coherence").def(nb::init<double, double>(), "coherence"_a, "ridge"_a);
-    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence").def(nb::init<double>(), "nu"_a);
+    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence")
+        .def(nb::init<double, std::optional<std::size_t>>(), "nu"_a, "budget"_a.none());
 
     nb::class_<Map>(m, "Map");
     m.def("Fourier", &directions, "directions"_a, "reach"_a);
@@ -406,4 +470,5 @@ NB_MODULE(_core, m) {
 
     bind_learner<float>(m, "Learner32");
     bind_learner<double>(m, "Learner64");
+    bind_hedge(m);
 }

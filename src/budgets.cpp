@@ -165,17 +165,19 @@ template <Leaves who>
 template <class T>
 void Replace<who>::enter(Expansion<T>& f, const Offer<T>& offer) {
     if (!offer.coef) return;
-    const bool full = f.n() == budget_;
-    if (full) {
-        if (unbiased_) f.foresee(static_cast<double>(budget_) / static_cast<double>(budget_ - 1));
+    const bool over = full(f, offer, budget_);
+    if (over) {
+        const auto n = static_cast<double>(f.n());
+        const double factor = unbiased_ && n > 1 ? n / (n - 1) : 1;
+        f.foresee(factor);
         f.remove(who == Leaves::random   ? random_.below(f.n())
                  : who == Leaves::oldest ? oldest(f.born)
                                          : smallest(f),
                  offer.work);
-        if (unbiased_) f.shrink(static_cast<double>(budget_) / static_cast<double>(budget_ - 1));
+        f.shrink(factor);
     }
     append(f, offer);
-    if (full && cap_) limit_coefficients(f, *cap_);
+    if (over && cap_) limit_coefficients(f, *cap_);
 }
 
 template <class T>
@@ -310,9 +312,10 @@ void Forget::enter(Expansion<T>& f, const Offer<T>& offer) {
         enter_basic(f, offer);
         return;
     }
+    const bool over = full(f, offer, budget_);
     append(f, offer);
     M_ += 1;
-    if (f.n() <= budget_) return;
+    if (!over) return;
     const std::size_t r = oldest(f.born);
     const std::size_t own = own_output(f, r);
     const T* k = f.row_of(f.basis.row(r, offer.work), offer.work);
@@ -344,12 +347,13 @@ void Forget::enter_basic(Expansion<T>& f, const Offer<T>& offer) {
         const double c = offer.coef[o];
         norm2 += 2 * c * f.scale * f.inner_score(offer.k, o) + c * c * offer.round.kxx;
     }
+    const bool removes = full(f, offer, budget_);
     append(f, offer);
     const double bound = std::sqrt(over / std::log(over)) / 4;
     const double phi = std::min(std::pow(over, -1 / (2 * over)), norm2 > 0 ? bound / std::sqrt(norm2) : 1.0);
     f.shrink(phi);
     norm2 *= phi * phi;
-    if (f.n() > budget_) {
+    if (removes) {
         const std::size_t r = oldest(f.born);
         const T* k = f.row_of(f.basis.row(r, offer.work), offer.work);
         for (std::size_t o = 0; o < f.outputs; ++o) {

@@ -92,6 +92,12 @@ double squared_norm(const Expansion<T>& f, std::size_t i) {
     return total;
 }
 
+// Is there no room for another term?
+template <class T>
+bool full(const Expansion<T>& f, const Offer<T>& offer, std::size_t budget) {
+    return f.n() == budget || offer.round.room <= 0;
+}
+
 // The term of least |coef|; among equals the one that entered first.
 template <class T>
 std::size_t smallest(const Expansion<T>& f);

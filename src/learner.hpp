@@ -1,9 +1,10 @@
 // Learner: the loop. The definition, in array notation, is onkel/learner.py.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -48,6 +49,39 @@ public:
         }
     }
 
+    // A round in two halves, for a pool of learners: the scores of example i of X, and (weight > 0) the update.
+    const double* meet(const Rows<T>& X, std::size_t i) {
+        k_ = f_->row(X, i, work_);
+        f_->scores(k_, s_.data());
+        for (const double s : s_) {
+            if (!sane(s)) throw Diverged("row " + std::to_string(i) + ": " + beyond("the score is ", s));
+        }
+        return s_.data();
+    }
+    void take(const Rows<T>& X, std::size_t i, double y, double weight, double* averaged = nullptr, double chance = 1,
+              double room = std::numeric_limits<double>::infinity()) {
+        const Row<T> x = X[i];
+        const double value = (*loss_)(y, s_.data(), outputs(), update_->threshold(loss_->threshold()), slope_.data());
+        const auto t = static_cast<double>(t_ + 1);
+        const double kxx = f_->length2(x);
+        if (kxx <= 0) std::fill(slope_.begin(), slope_.end(), 0.0);  // no step
+        const Round now{y, t, kxx, s_.data(), value, slope_.data(), outputs(), weight, chance, room};
+        try {
+            const Step step = update_->step(now, coef_.data());
+            const bool each = step.moves && update_->one_by_one();
+            if (each) update_->each(coef_.data(), k_, f_->features(), outputs(), steps_.data());
+            f_->foresee(step.shrink);
+            t_ += 1;
+            f_->count();
+            if (averages()) f_->average_scores(x, k_, t, work_, averaged);
+            const double* coef = step.moves ? coef_.data() : nullptr;
+            f_->move(step.shrink, Offer<T>{now, x, k_, coef, work_, each ? steps_.data() : nullptr});
+        } catch (const Diverged& error) {
+            throw Diverged("row " + std::to_string(i) + ": " + error.what());
+        }
+    }
+    void look_away() { f_->look_away(); }
+
     void learn_one(Row<T> x, double y, double weight) {
         double* scores = s_one_.data();
         learn({x.values, nullptr, nullptr, 1, x.count}, &y, &weight, scores, averages() ? scores + outputs() : scores);
@@ -86,34 +120,11 @@ private:
     };
 
     void round(const Rows<T>& X, std::size_t i, double y, double weight, double* last, double* averaged) {
-        const Row<T> x = X[i];
-        T* k = f_->row(X, i, work_);
-        f_->scores(k, s_.data());
-        for (std::size_t o = 0; o < outputs(); ++o) {
-            last[o] = s_[o];
-            if (!sane(s_[o])) throw Diverged("row " + std::to_string(i) + ": " + beyond("the score is ", s_[o]));
-        }
-        if (weight == 0) {
-            if (averages()) f_->average_scores(x, k, static_cast<double>(t_), work_, averaged);
-            return;
-        }
-        const double value = (*loss_)(y, s_.data(), outputs(), update_->threshold(loss_->threshold()), slope_.data());
-        const auto t = static_cast<double>(t_ + 1);
-        const double kxx = f_->length2(x);
-        if (kxx <= 0) std::fill(slope_.begin(), slope_.end(), 0.0);  // no step
-        const Round now{y, t, kxx, s_.data(), value, slope_.data(), outputs(), weight};
-        try {
-            const Step step = update_->step(now, coef_.data());
-            const bool each = step.moves && update_->one_by_one();
-            if (each) update_->each(coef_.data(), k, f_->features(), outputs(), steps_.data());
-            f_->foresee(step.shrink);
-            t_ += 1;
-            f_->count();
-            if (averages()) f_->average_scores(x, k, t, work_, averaged);
-            const double* coef = step.moves ? coef_.data() : nullptr;
-            f_->move(step.shrink, Offer<T>{now, x, k, coef, work_, each ? steps_.data() : nullptr});
-        } catch (const Diverged& error) {
-            throw Diverged("row " + std::to_string(i) + ": " + error.what());
+        std::copy_n(meet(X, i), outputs(), last);
+        if (weight > 0) {
+            take(X, i, y, weight, averaged);
+        } else if (averages()) {
+            f_->average_scores(X[i], k_, static_cast<double>(t_), work_, averaged);
         }
     }
 
@@ -148,6 +159,7 @@ private:
     std::unique_ptr<Hypothesis<T>> f_;
     std::int64_t t_ = 0;
     Workspace<T> work_;
+    T* k_ = nullptr;  // the row of the example met last
     std::vector<double> s_;
     std::vector<double> slope_;
     std::vector<double> coef_;

@@ -40,14 +40,14 @@ protected:
 
 class SampledPassiveAggressive final : public Sampled {
 public:
-    SampledPassiveAggressive(double eta, double alpha, double beta)
-        : Sampled(std::numeric_limits<double>::infinity()), eta_(eta), alpha_(alpha), beta_(beta) {}
+    SampledPassiveAggressive(double eta, double alpha, double beta, bool divide)
+        : Sampled(std::numeric_limits<double>::infinity()), eta_(eta), alpha_(alpha), beta_(beta), divide_(divide) {}
 
     Step step(const Round& round, double* coef) override {
         const double u = random_.uniform();
         const double rho = std::min(alpha_, round.loss) / beta_;
-        const double v = slope2(round) * round.kxx;
-        if (!(u < rho) || v <= 0) return {1, false};
+        const double v = curvature(round, divide_);
+        if (!(u < rho * round.chance) || v <= 0) return {1, false};
         return {1, along(round, std::min(eta_ * round.weight / rho, round.loss / v), coef)};
     }
 
@@ -55,6 +55,7 @@ private:
     double eta_;
     double alpha_;
     double beta_;
+    bool divide_;
 };
 
 class SampledGradient final : public Sampled {
@@ -62,7 +63,7 @@ public:
     SampledGradient(double eta, double G, double radius) : Sampled(radius), eta_(eta), G_(G) {}
 
     Step step(const Round& round, double* coef) override {
-        const bool chosen = random_.uniform() < round.weight * size(round) / G_;
+        const bool chosen = random_.uniform() < round.chance * round.weight * size(round) / G_;
         bool moves = false;
         for (std::size_t o = 0; o < round.outputs; ++o) {
             const double slope = round.slope[o];
@@ -84,7 +85,7 @@ public:
         : Sampled(radius), margin_(variant == "margin"), auxiliary_(variant == "auxiliary"), eta_(eta), c_(c) {}
 
     Step step(const Round& round, double* coef) override {
-        const bool chosen = random_.uniform() < chance(round.loss, size(round));
+        const bool chosen = random_.uniform() < round.chance * chance(round.loss, size(round));
         return ball_.project({1, chosen && along(round, eta_ * round.weight, coef)}, round, coef);
     }
 

@@ -60,6 +60,10 @@ struct Simd {
     // The Walsh-Hadamard transform in place, unnormalised; n is a power of 2.
     void (*hadamard)(T* v, std::size_t n);
 
+    // y = L^-1 y and y = L'^-1 y for a lower triangular L of n columns: L[j * stride + i] is column j, row i
+    void (*forward)(const double* L, std::size_t stride, std::size_t n, double* y);
+    void (*backward)(const double* L, std::size_t stride, std::size_t n, double* y);
+
     // the least of n > 0 numbers, none of them NaN
     double (*least)(const double* v, std::size_t n);
 

@@ -152,31 +152,49 @@ INLINE void in_blocks(size_t n, Call call) {
     }
 }
 
-// X is T or Wide<T>.
-template <Pair pair, class T, class X>
-INLINE Wide<T> add_pair(Wide<T> sum, X x, Wide<T> z) {
-    if constexpr (pair == Pair::product) return sum + x * z;
-    const Wide<T> difference = x - z;
+// v - *x and v * *x + sum. An operand in memory is spread over the vector for nothing on Zen 4; the compilers would
+// spread it by an instruction of its own, to use it again, and that one takes the place of a multiplication.
+template <class T>
+INLINE Wide<T> minus_spread(Wide<T> v, const T* x) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(T) == 4) {
+        asm("vsubps %2%{1to16%}, %1, %0" : "=v"(v) : "v"(v), "m"(*x));
+    } else {
+        asm("vsubpd %2%{1to8%}, %1, %0" : "=v"(v) : "v"(v), "m"(*x));
+    }
+    return v;
+#else
+    return v - *x;
+#endif
+}
+
+template <class T>
+INLINE Wide<T> add_times_spread(Wide<T> sum, Wide<T> v, const T* x) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(T) == 4) {
+        asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(v), "m"(*x));
+    } else {
+        asm("vfmadd231pd %2%{1to8%}, %1, %0" : "+v"(sum) : "v"(v), "m"(*x));
+    }
+    return sum;
+#else
+    return sum + *x * v;
+#endif
+}
+
+template <Pair pair, class T>
+INLINE Wide<T> add_pair(Wide<T> sum, const T* x, Wide<T> z) {
+    if constexpr (pair == Pair::product) return add_times_spread<T>(sum, z, x);
+    const Wide<T> difference = minus_spread<T>(z, x);
     return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
 }
 
-// One chain of additions over the features for each row and query, whatever the size of the block. It begins
-// with what is in `out` if there are features before these.
-template <Pair pair, size_t G, size_t Q, class T, class X>
-void dense_block(const T* tiles, size_t stride, const X* x, size_t x_stride, size_t columns, bool more, T* out,
+// One chain of additions over the features for each row and query, whatever the size of the block.
+template <Pair pair, size_t G, size_t Q, class T>
+void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, size_t columns, T* out,
                  size_t out_stride) {
     constexpr size_t parts = lanes<T> / width<T>;
     Wide<T> sum[G][parts][Q] = {};
-    const auto each = [&](auto call) INLINE_LAMBDA {
-        UNROLL for (size_t g = 0; g < G; ++g) {
-            UNROLL for (size_t p = 0; p < parts; ++p) {
-                UNROLL for (size_t q = 0; q < Q; ++q) {
-                    call(sum[g][p][q], out + q * out_stride + g * lanes<T> + p * width<T>);
-                }
-            }
-        }
-    };
-    if (more) each([](Wide<T>& s, T* o) INLINE_LAMBDA { s = load<Wide<T>>(o); });
     for (size_t j = 0; j < columns; ++j) {
         UNROLL for (size_t g = 0; g < G; ++g) {
             UNROLL for (size_t p = 0; p < parts; ++p) {
@@ -185,63 +203,44 @@ void dense_block(const T* tiles, size_t stride, const X* x, size_t x_stride, siz
                 asm("" : "+v"(z));  // or gcc loads it again for every query
 #endif
                 UNROLL for (size_t q = 0; q < Q; ++q) {
-                    sum[g][p][q] = add_pair<pair, T>(sum[g][p][q], x[q * x_stride + j], z);
+                    sum[g][p][q] = add_pair<pair, T>(sum[g][p][q], x + q * x_stride + j, z);
                 }
             }
         }
     }
-    each([](Wide<T>& s, T* o) INLINE_LAMBDA { store(o, s); });
+    UNROLL for (size_t g = 0; g < G; ++g) {
+        UNROLL for (size_t p = 0; p < parts; ++p) {
+            UNROLL for (size_t q = 0; q < Q; ++q) {
+                store(out + q * out_stride + g * lanes<T> + p * width<T>, sum[g][p][q]);
+            }
+        }
+    }
 }
 
 // Queries inside: the tiles of a block stay in the cache for all of them.
-template <Pair pair, size_t most_tiles, size_t most_queries, class T, class X>
-INLINE void dense_blocks(const T* tiles, size_t stride, size_t count, const X* x, size_t x_stride, size_t queries,
-                         size_t columns, bool more, T* out, size_t out_stride) {
+template <Pair pair, size_t most_tiles, size_t most_queries, class T>
+INLINE void dense_blocks(const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
+                         size_t columns, T* out, size_t out_stride) {
     in_blocks<most_tiles>(count, [=]<size_t G>(size_t t) INLINE_LAMBDA {
         in_blocks<most_queries>(queries, [=]<size_t Q>(size_t q) INLINE_LAMBDA {
-            dense_block<pair, G, Q>(tiles + t * stride, stride, x + q * x_stride, x_stride, columns, more,
+            dense_block<pair, G, Q>(tiles + t * stride, stride, x + q * x_stride, x_stride, columns,
                                     out + q * out_stride + t * lanes<T>, out_stride);
         });
-    });
-}
-
-// The same with every number of a few queries spread over a vector beforehand: Zen 4 loads 64 bytes faster than it
-// fills them with one number.
-template <Pair pair, class T>
-INLINE void dense_spread(const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
-                         size_t columns, T* out, size_t out_stride) {
-    constexpr size_t most_columns = 64;  // 16 KB, to stay in the first cache
-    in_blocks<many_queries>(queries, [=]<size_t Q>(size_t q) INLINE_LAMBDA {
-        Wide<T> spread[Q][most_columns];
-        for (size_t j = 0; j == 0 || j < columns; j += most_columns) {
-            const size_t n = columns - j < most_columns ? columns - j : most_columns;
-            for (size_t k = 0; k < Q; ++k) {
-                for (size_t i = 0; i < n; ++i) spread[k][i] = x[(q + k) * x_stride + j + i] - Wide<T>{};
-            }
-            dense_blocks<pair, many_tiles, Q>(tiles + j * lanes<T>, stride, count, spread[0], most_columns, Q, n, j > 0,
-                                              out + q * out_stride, out_stride);
-        }
     });
 }
 
 template <class T>
 void dense(Pair which, const T* tiles, size_t stride, size_t count, const T* x, size_t columns, T* out) {
     with_pair(which, [=]<Pair pair>() {
-        dense_blocks<pair, single_tiles, 1>(tiles, stride, count, x, 0, 1, columns, false, out, 0);
+        dense_blocks<pair, single_tiles, 1>(tiles, stride, count, x, 0, 1, columns, out, 0);
     });
 }
 
 template <class T>
 void dense_many(Pair which, const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
                 size_t columns, T* out, size_t out_stride) {
-    constexpr size_t worth_spreading = 16;  // tiles
     with_pair(which, [=]<Pair pair>() {
-        if constexpr (ONKEL_VECTOR_BYTES == 64) {
-            if (count >= worth_spreading) {
-                return dense_spread<pair>(tiles, stride, count, x, x_stride, queries, columns, out, out_stride);
-            }
-        }
-        dense_blocks<pair, many_tiles, many_queries>(tiles, stride, count, x, x_stride, queries, columns, false, out,
+        dense_blocks<pair, many_tiles, many_queries>(tiles, stride, count, x, x_stride, queries, columns, out,
                                                      out_stride);
     });
 }
@@ -758,6 +757,61 @@ void hadamard(T* v, size_t n) {
     }
 }
 
+// A few columns at a time: y is read and written once for all of them, and they come from memory together.
+constexpr size_t together = 4;
+
+void forward(const double* __restrict L, size_t stride, size_t n, double* __restrict y) {
+    size_t j = 0;
+    for (; j + together <= n; j += together, L += together * stride) {
+        double by[together];
+        UNROLL for (size_t c = 0; c < together; ++c) {
+            by[c] = y[j + c];
+            UNROLL for (size_t b = 0; b < c; ++b) by[c] -= L[b * stride + j + c] * by[b];
+            y[j + c] = by[c] /= L[c * stride + j + c];
+        }
+        size_t i = j + together;
+        for (; i + width<double> <= n; i += width<double>) {
+            auto v = load<Wide<double>>(y + i);
+            UNROLL for (size_t c = 0; c < together; ++c) v -= by[c] * load<Wide<double>>(L + c * stride + i);
+            store(y + i, v);
+        }
+        for (; i < n; ++i) {
+            UNROLL for (size_t c = 0; c < together; ++c) y[i] -= by[c] * L[c * stride + i];
+        }
+    }
+    for (; j < n; ++j, L += stride) {
+        y[j] /= L[j];
+        for (size_t i = j + 1; i < n; ++i) y[i] -= y[j] * L[i];
+    }
+}
+
+void backward(const double* __restrict L, size_t stride, size_t n, double* __restrict y) {
+    L += n * stride;
+    size_t j = n;
+    while (j % together != 0) {
+        --j, L -= stride;
+        for (size_t i = j + 1; i < n; ++i) y[j] -= L[i] * y[i];
+        y[j] /= L[j];
+    }
+    while (j > 0) {
+        j -= together, L -= together * stride;
+        Wide<double> sum[together];
+        UNROLL for (size_t c = 0; c < together; ++c) sum[c] = Wide<double>{};
+        size_t i = j + together;
+        for (; i + width<double> <= n; i += width<double>) {
+            const auto v = load<Wide<double>>(y + i);
+            UNROLL for (size_t c = 0; c < together; ++c) sum[c] += v * load<Wide<double>>(L + c * stride + i);
+        }
+        UNROLL for (size_t c = together; c-- > 0;) {
+            double total = 0;
+            UNROLL for (size_t k = 0; k < width<double>; ++k) total += sum[c][k];
+            for (size_t k = i; k < n; ++k) total += L[c * stride + k] * y[k];
+            UNROLL for (size_t b = c + 1; b < together; ++b) total += L[c * stride + j + b] * y[j + b];
+            y[j + c] = (y[j + c] - total) / L[c * stride + j + c];
+        }
+    }
+}
+
 double least(const double* v, size_t n) {
     constexpr size_t step = width<double>, chains = 4;
     double found = v[0];
@@ -803,8 +857,9 @@ void interpolated(const double* __restrict nodes, size_t size, double a, const d
 }
 
 template <class T>
-constexpr Simd<T> table = {dense<T>,  dense_many<T>, sparse_many<T>, exp<T>,      dot<T>, axpy<T>,        transposed<T>,
-                           sincos<T>, inner,         add_scaled<T>,  hadamard<T>, least,  interpolated<T>};
+constexpr Simd<T> table = {dense<T>,    dense_many<T>, sparse_many<T>, exp<T>, dot<T>,
+                           axpy<T>,     transposed<T>, sincos<T>,      inner,  add_scaled<T>,
+                           hadamard<T>, forward,       backward,       least,  interpolated<T>};
 
 }  // namespace
 

@@ -40,6 +40,8 @@ struct Round {
     const double* slope = nullptr;
     std::size_t outputs = 0;
     double weight = 1;
+    double chance = 1;                                      // on top of that of a sampled step
+    double room = std::numeric_limits<double>::infinity();  // how many more terms there may be
 };
 
 inline double inner(const double* a, const double* b, std::size_t n) {
@@ -83,6 +85,8 @@ protected:
     }
 
     static double slope2(const Round& round) { return inner(round.slope, round.slope, round.outputs); }
+    // |slope|^2 k(x, x); without `divide` k(x, x) counts as 1
+    static double curvature(const Round& round, bool divide = true) { return slope2(round) * (divide ? round.kxx : 1); }
 };
 
 class Perceptron final : public Update {
@@ -258,11 +262,11 @@ private:
 
 class PassiveAggressive final : public Update {
 public:
-    PassiveAggressive(const std::string& variant, double C)
-        : hard_(variant == "hard"), second_(variant == "II"), C_(C) {}
+    PassiveAggressive(const std::string& variant, double C, bool divide)
+        : hard_(variant == "hard"), second_(variant == "II"), C_(C), divide_(divide) {}
 
     Step step(const Round& round, double* coef) override {
-        const double v = slope2(round) * round.kxx;
+        const double v = curvature(round, divide_);
         const double C = C_ * round.weight;
         if (v <= 0) return {1, false};
         double tau = second_ ? round.loss / (v + 0.5 / C) : round.loss / v;
@@ -274,6 +278,7 @@ private:
     bool hard_;
     bool second_;
     double C_;
+    bool divide_;
 };
 
 class Implicit final : public Update {
@@ -282,7 +287,7 @@ public:
 
     Step step(const Round& round, double* coef) override {
         const double shrink = 1 / (1 + eta_ * lam_);
-        const double v = slope2(round) * round.kxx;
+        const double v = curvature(round);
         if (v <= 0) return {shrink, false};
         return {shrink, along(round, shrink * std::min(round.loss / v, eta_ * round.weight), coef)};
     }

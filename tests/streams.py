@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import onkel
+from onkel.algorithms.multi_kernel import Pool
 from onkel.estimator import OneKernel
-from onkel.faces import Classifier
+from onkel.faces import ClassifierFace
 from onkel.hypothesis import Dual, Features
 from onkel.kernels import Gaussian, Polynomial
 from onkel.losses import Huber, Quantile, Squared
@@ -69,7 +70,7 @@ def regression(rounds=ROUNDS, seed=0, form="dense"):
 
 def takes_several(name):
     """May there be more than two classes?"""
-    return issubclass(ESTIMATORS[name], Classifier) and not ESTIMATORS[name].two_classes
+    return issubclass(EVERY[name], ClassifierFace) and not EVERY[name].two_classes
 
 
 def task_of(estimator):
@@ -101,9 +102,11 @@ def scores_of(model, X, **options):
     return getattr(model, verb)(X, **options)
 
 
-ESTIMATORS = {  # pools of kernels have tests of their own, test_multi_kernel.py
+ESTIMATORS = {
     name: cls for name, cls in onkel.algorithms.estimators().items() if cls.online and issubclass(cls, OneKernel)
 }
+POOLS = {name: cls for name, cls in onkel.algorithms.estimators().items() if issubclass(cls, Pool)}
+EVERY = ESTIMATORS | POOLS
 
 _BUDGET = {"budget": BUDGET}
 _STEP = {"eta": 0.3, "epsilon": 0.2}
@@ -221,7 +224,7 @@ SETTINGS = {
         {"eta": 0.3},
         {"eta": 0.3, "coherence": 0.2, "ridge": 0.1},
     ],
-    "KRLSRegressor": [{"nu": 0.1}, {"nu": 0.5}],
+    "KRLSRegressor": [{"nu": 0.1, **_BUDGET}, {"nu": 0.1}, {"nu": 0.5}],
     "KernelPerceptronClassifier": [{}, {"strict_sign_update": True}],
     "KernelPerceptronRegressor": [_STEP],
     "NORMAClassifier": [
@@ -335,22 +338,55 @@ SETTINGS = {
 }
 
 
+# Pools: three kernels, so that votes have no ties; the first of OMKC's is on a budget.
+_WIDTHS = {"kernels": (Gaussian(0.2), Gaussian(1.0), Gaussian(3.0))}
+_MIXED = {"kernels": (Gaussian(0.2), Gaussian(1.0), Polynomial(2, 0.5)), "discount": 0.7}
+POOL_SETTINGS = {
+    "FOGDOMKLClassifier": [
+        {**_WIDTHS, **_FOGD, "discount": 0.7},
+        {**_WIDTHS, **_FOGD, "shared_draws": True, "combination": "scores", "loss": "logistic"},
+    ],
+    "FOGDOMKLRegressor": [{**_WIDTHS, **_FOGD}, {**_WIDTHS, **_FOGD, "shared_draws": True, "loss": "absolute"}],
+    "NOGDOMKLClassifier": [{**_MIXED, **_NOGD}, {**_WIDTHS, **_NOGD, "switch": "eager", "combination": "scores"}],
+    "NOGDOMKLRegressor": [{**_WIDTHS, **_NOGD}],
+    "OMKCClassifier": [
+        {**_MIXED, "component": "rbp", "budget": BUDGET},
+        {**_MIXED, "mode": "U"},
+        {**_MIXED, "component": "pa", "mode": "SS", "divide": False},
+        {**_MIXED, "component": "bogd", "mode": "SD", "budget": BUDGET},
+        {**_MIXED, "component": "forgetron", "mode": "DD", "budget": BUDGET, "shared": True},
+        {**_MIXED, "component": "bpa", "mode": "DS", "budget": BUDGET, "single": True, "combination": "scores"},
+        {**_MIXED, "component": onkel.NORMAClassifier(eta=0.3, nu=0.4, truncation=5), "strict_discount": True},
+    ],
+    "OMKCRegressor": [
+        {**_WIDTHS, "component": "rbp", "budget": BUDGET},
+        {**_WIDTHS, "component": "pa", "mode": "SD", "smoothing": 0.1},
+        {**_WIDTHS, "component": "bogd", "mode": "SD", "budget": BUDGET},
+    ],
+    "RakerClassifier": [{**_WIDTHS, **_FOGD, "lam": 0.1}],
+    "RakerRegressor": [{**_WIDTHS, **_FOGD, "lam": 0.1}, {**_WIDTHS, **_FOGD, "shared_draws": True}],
+    "SPAOMKLClassifier": [{**_MIXED, "beta": 2.0}, {**_MIXED, "eta": 1.0, "divide": False, "combination": "scores"}],
+    "SPAOMKLRegressor": [{**_WIDTHS, "beta": 2.0}],
+}
+
+
 def settings(name):
-    """The settings of an estimator; of one not listed, its defaults on a small budget."""
-    if name in SETTINGS:
-        return SETTINGS[name]
-    small = {"budget": BUDGET} if "budget" in ESTIMATORS[name]().get_params(deep=False) else {}
-    return [small]
+    """The settings of an estimator; of one not listed, its defaults on a small budget or with few kernels."""
+    listed = SETTINGS | POOL_SETTINGS
+    if name in listed:
+        return listed[name]
+    fields = EVERY[name]().get_params(deep=False)
+    return [({"budget": BUDGET} if "budget" in fields else {}) | (_WIDTHS if "kernels" in fields else {})]
 
 
 def build(name, **params):
     """An estimator by name; without settings the first of its list, else exactly those given."""
-    return ESTIMATORS[name](**(params or settings(name)[0]))
+    return EVERY[name](**(params or settings(name)[0]))
 
 
 def on_features(name, params=None):
     """Are random features part of the model? They belong to names, and to one of the kernels that have a spectrum."""
-    recipe = ESTIMATORS[name](**(settings(name)[0] if params is None else params))
+    recipe = EVERY[name](**(settings(name)[0] if params is None else params))
     return hasattr(recipe, "parts") and isinstance(recipe.parts(Gaussian(1.0))[0], (Features, Dual))
 
 
@@ -367,3 +403,5 @@ def names_for(name, columns=COLUMNS):
 
 CASES = [(name, params) for name in ESTIMATORS for params in settings(name)]
 CASE_IDS = [f"{name}-{'-'.join(f'{k}={v}' for k, v in params.items())}" for name, params in CASES]
+POOL_CASES = [(name, params) for name in POOLS for params in settings(name)]
+POOL_CASE_IDS = [f"{name}-{i}" for name in POOLS for i in range(len(settings(name)))]

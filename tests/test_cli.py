@@ -156,6 +156,16 @@ def test_demo_and_its_report(tmp_path: Path, capsys: Capture) -> None:
     assert all(name in text for line in LINEUP.values() for name in line)
 
 
+def test_figures_are_written(tmp_path: Path, capsys: Capture) -> None:
+    folder = tmp_path / "new" / "figures"
+    words = ["race", "digits", "--limit", "50", "--algorithms", "PA,FOGD", "--measures", "hinge_loss"]
+    assert main([*words, "--figures", str(folder)]) == 0
+    assert f"figures: {folder}" in capsys.readouterr().err
+    kinds = ["error-by-time", "error-so-far", "hinge-loss", "recent-error", "support-vectors", "time"]
+    assert sorted(file.name for file in folder.iterdir()) == [f"digits-{kind}.svg" for kind in kinds]
+    assert "the figures cannot be written" in refused(capsys, *words, "--figures", folder / "digits-time.svg")
+
+
 def test_an_embedded_stream_by_name(capsys: Capture) -> None:
     assert main(["race", "digits", "--limit", "50", "--algorithms", "KernelPerceptron", "--quiet"]) == 0
     output = capsys.readouterr()
@@ -267,7 +277,9 @@ def test_interrupted_shows_what_was_finished(capsys: Capture, monkeypatch: pytes
     assert "digits" not in output.out
     assert "interrupted" in output.err
     assert "Traceback" not in output.err
-    assert "breast_cancer" in page.read_text()
+    said = "nterrupted, so this is partial: 2 of 3 learners finished breast_cancer; not begun: digits, drift, diabetes"
+    assert said in output.err
+    assert said in page.read_text()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

@@ -96,6 +96,53 @@ def test_scaled_standardises_dense_columns_and_real_targets() -> None:
     np.testing.assert_allclose([stream.y.mean(), stream.y.std()], [0, 1], atol=1e-15)
 
 
+def test_scaled_leaves_columns_of_zeros_and_ones() -> None:
+    X = np.array([[0.0, 1, 0, 3], [0, 1, 0, 4], [1, 1, 0, 5], [0, 1, 0, 6]])
+    stream = Stream("s", X, np.array([0, 1, 0, 1]), "classification").scaled()
+    np.testing.assert_array_equal(stream.X[:, 0], X[:, 0])
+    np.testing.assert_array_equal(stream.X[:, 1:3], 0)  # they say nothing
+    np.testing.assert_allclose(stream.X[:, 3].std(), 1)
+
+
+def test_scales_between_two_ends() -> None:
+    X = np.array([[1.0, 5.0, -3.0], [2.0, 5.0, 0.0], [5.0, 5.0, 1.0]])
+    y = np.array([10.0, 20.0, 60.0])
+    unit = Stream("s", X, y, "regression").scaled("[0,1]")
+    np.testing.assert_allclose(unit.X, [[0, 0, 0], [0.25, 0, 0.75], [1, 0, 1]])
+    np.testing.assert_allclose(unit.y, [0, 0.2, 1])
+    both = Stream("s", X, y, "regression").scaled("[-1,1]", target=False)
+    np.testing.assert_allclose(both.X, [[-1, 0, -1], [-0.5, 0, 0.5], [1, 0, 1]])
+    assert both.y.tolist() == y.tolist() and "target" not in both.description
+    sparse = Stream("s", scipy.sparse.csr_matrix([[0, 4.0], [2, 0]]), np.array([0, 1]), "classification")
+    np.testing.assert_allclose(sparse.scaled("[0,1]").X.toarray(), [[0, 1], [1, 0]])
+    with pytest.raises(DataError, match=r"s is sparse, and .* would fill its zeros"):
+        sparse.scaled("[-1,1]")
+    with pytest.raises(DataError, match="there is no scale 'unit'; there are standard"):
+        sparse.scaled("unit")  # type: ignore[arg-type]
+
+
+def test_splits_orders_and_labels() -> None:
+    X, y = np.arange(8.0).reshape(4, 2), np.array([3, 5, 7, 7])
+    orders = np.array([[3, 2, 1, 0], [1, 0, 3, 2]], np.int16)
+    stream = Stream("s", X, y, "classification", n_train=2, orders=orders)
+    assert (stream.train.y.tolist(), stream.test.y.tolist()) == ([3, 5], [7, 7])
+    assert stream.train.orders is None and stream.train.n_train is None
+    assert stream.order(0).tolist() == [3, 2, 1, 0] and stream.order(1).tolist() == [1, 0, 3, 2]
+    np.testing.assert_array_equal(stream.order(2), stream.order(2, seed=0))  # published ones are used up
+    assert [*map(sorted, (stream.order(5, seed=1), stream.order(5, seed=2)))] == [[0, 1, 2, 3]] * 2
+    assert stream.against_rest(7).y.tolist() == [-1, -1, 1, 1]
+    with pytest.raises(DataError, match="no label 9; it has 3, 5, 7"):
+        stream.against_rest(9)
+    whole = Stream("s", X, y, "classification")
+    assert whole.train is whole
+    with pytest.raises(DataError, match="no official test part"):
+        _ = whole.test
+    with pytest.raises(DataError, match="training part of 5 rows does not fit"):
+        Stream("s", X, y, "classification", n_train=5)
+    with pytest.raises(DataError, match="no permutations of its 4 rows"):
+        Stream("s", X, y, "classification", orders=orders[:, :3])
+
+
 def test_scaled_keeps_sparse_zeros_and_labels() -> None:
     X = scipy.sparse.csr_matrix([[0, -4.0, 0], [2.0, 0, 0], [1.0, 1.0, 0]])
     stream = Stream("s", X, np.array(["a", "b", "a"]), "classification").scaled()
@@ -218,6 +265,7 @@ def test_csv_longer_than_one_batch(tmp_path: Path) -> None:
         ("a,b\n1,2\n3,\n", "b", "line 3, column 'b': the target is missing"),
         ("a,b\n1,2\n3,nan\n", "b", "line 3, column 'b': the target is missing; .*--missing drop"),
         ("a,b\n1,2\n3,inf\n", "b", "column 'b': the target 'inf' is not finite"),
+        ("a;b\n1,5;2\n2,5;3\n", "b", "line 2, column 'a': '1,5' is not a number; write decimals with a point"),
         ("1,2\n3,4\n", "2", "line 1: only numbers where columns should be named; .*--no-header"),
         ("a,b\n1,2\n1_000,4\n", "b", "line 3, column 'a': '1_000' is not a number"),
     ],

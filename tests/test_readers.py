@@ -332,16 +332,19 @@ def test_texts_become_features(tmp_path: Path, engine: str) -> None:
     np.testing.assert_array_equal(hashed[:, 0], [1, 2, 3, 4])
     assert (np.abs(hashed[:, 1:]).sum(axis=1) == 2).all()
     np.testing.assert_array_equal(np.flatnonzero(hashed[0, 1:] * hashed[2, 1:]).size, 1)  # both in Berlin
-    with pytest.raises(DataError, match=r"'Berlin' is not a number \(so are columns size\); .*--drop city"):
+    with pytest.raises(DataError, match=r"'Berlin' is not a number \(columns size hold texts, too\); .*--drop city"):
         read(path, target="y")
 
 
 def test_a_name_is_no_category(tmp_path: Path) -> None:
-    path = written(tmp_path, "name,y\n" + "".join(f"row {i},{i % 2}\n" for i in range(1200)), "x.csv")
-    with pytest.raises(
-        DataError, match=r"column 'name': more than 1,000 different texts, .*--drop name.*--encode hash"
-    ):
+    path = written(tmp_path, "my name,y\n" + "".join(f"row {i},{i % 2}\n" for i in range(1200)), "x.csv")
+    words = r"1,200 different texts in 1,200 rows, a name .*--drop 'my name'.*--encode hash"
+    with pytest.raises(DataError, match=words):
         read(path, target="y", encode="onehot")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("onkel.readers._TEXT", 300)  # so few rows a block that it shows only later
+        with pytest.raises(DataError, match="more than 1,000 different texts, too many"):
+            read(path, target="y", encode="onehot")
     assert read(path, target="y", encode="hash").features == 1024
 
 

@@ -14,11 +14,11 @@ import sys
 from collections.abc import Sequence
 
 import onkel
-from onkel.cli import algorithms, completion, data, inspect, predict, race, run, tune
+from onkel.cli import algorithms, completion, data, inspect, predict, race, reproduce, run, tune
 from onkel.cli.words import Problem
 from onkel.datasets import DataError
 
-COMMANDS = (race, run, tune, predict, inspect, algorithms, data, completion)
+COMMANDS = (race, run, tune, predict, inspect, reproduce, algorithms, data, completion)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

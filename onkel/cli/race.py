@@ -46,6 +46,8 @@ LINEUP: dict[str, dict[str, dict[str, Any]]] = {
         "NOGD": {"eta": 1.0},
         "RRF": {"eta": 1.0, "eta_kernel": 0.003},
         "DualSGD": {"lam": 0.001},
+        "BPA": {"variant": "nearest"},
+        "AutoKernel": {},
     },
     "regression": {
         "KernelPerceptron": {"eta": 0.2},
@@ -62,6 +64,8 @@ LINEUP: dict[str, dict[str, dict[str, Any]]] = {
         "NOGD": {"eta": 0.2},
         "RRF": {"eta": 0.1, "eta_kernel": 0.003},
         "DualSGD": {"lam": 0.3},
+        "KRLS": {"nu": 0.1},
+        "AutoKernel": {},
     },
 }
 # Width of the Gaussian kernel and budget for the embedded streams.
@@ -102,12 +106,14 @@ def _add_learners(parser: argparse.ArgumentParser) -> None:
 def _add_output(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("output").add_argument
     add("--report", type=Path, metavar="PAGE", help="write an HTML page with curves, tables and settings")
+    add("--figures", type=Path, metavar="FOLDER", help="write every curve as an SVG file")
     add("--json", action="store_true", help="results as JSON instead of tables")
     add("--quiet", action="store_true", help="no progress")
 
 
 def _race(arguments: argparse.Namespace) -> int:
     _check_report(arguments.report)
+    _make_folder(arguments.figures)
     for name in arguments.measures:
         if name not in MEASURES:
             raise Problem(f"there is no measure {name!r}; there are {', '.join(MEASURES)}")
@@ -115,8 +121,8 @@ def _race(arguments: argparse.Namespace) -> int:
     streams = source.streams(arguments)
     _check_chosen(entries, streams, named=arguments.algorithms not in (None, ["all"]))
     races: list[Standings] = []
-    interrupted = False
-    for stream in streams:
+    notice = ""
+    for i, stream in enumerate(streams):
         models = _models(entries, stream, arguments)
         if not models:
             continue
@@ -125,13 +131,24 @@ def _race(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             _print(standings)
         if interrupted:
+            notice = _interrupted(standings, len(models), streams[i + 1 :], arguments)
             break
     if arguments.json:
-        print(json.dumps(_as_data(races, arguments), indent=1))
-    _write_report(races, arguments)
-    if interrupted:
-        print("onkel: interrupted; shown is what was finished", file=sys.stderr)
-    return 130 if interrupted else 0
+        print(json.dumps(_as_data(races, arguments) | {"complete": not notice}, indent=1))
+    _write_report(races, notice, arguments)
+    _write_figures(races, arguments)
+    if notice:
+        print(f"onkel: {notice}", file=sys.stderr)
+    return 130 if notice else 0
+
+
+def _interrupted(race: Standings, learners: int, left: list[Stream], arguments: argparse.Namespace) -> str:
+    """What of a race was not run."""
+    orders = 1 if race.stream.ordered else arguments.orders
+    done = sum(len(result.traces) == orders for result in race.results)
+    words = f"interrupted, so this is partial: {done} of {learners} learners finished {race.stream.name}"
+    words += f" in all {orders} orders" * (orders > 1)
+    return words + f"; not begun: {', '.join(stream.name for stream in left)}" * bool(left)
 
 
 def _run(models: dict[str, Any], stream: Stream, arguments: argparse.Namespace) -> tuple[Standings, bool]:
@@ -198,7 +215,7 @@ def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace)
             continue
         known = face().get_params(deep=False)
         settings = {k: v for k, v in common.items() if k in known} | LINEUP[stream.task].get(entry.name, {})
-        if "budget" in known:
+        if {"kernel", "budget"} <= known.keys():  # a pool of kernels knows its own
             settings["budget"] = arguments.budget or BUDGETS.get(stream.name, BUDGET)
         models[entry.name] = face(**settings)
     return models
@@ -271,7 +288,7 @@ def _check_report(path: Path | None) -> None:
         raise Problem(f"the report cannot be written to {path}; name a file in a folder that exists")
 
 
-def _write_report(races: list[Standings], arguments: argparse.Namespace) -> None:
+def _write_report(races: list[Standings], notice: str, arguments: argparse.Namespace) -> None:
     if arguments.report is None:
         return
     title = f"onkel race: {Path(arguments.stream).name}"
@@ -279,9 +296,31 @@ def _write_report(races: list[Standings], arguments: argparse.Namespace) -> None
         "Settings were picked by hand on the demo streams; but for kernel width and budget they are the same "
         "for all streams."
     )
+    words = {"title": title, "lead": lead, "notice": notice[:1].upper() + notice[1:], "command": arguments.command}
     try:
-        report.write(arguments.report, races, title=title, lead=lead, command=arguments.command)
+        report.write(arguments.report, races, **words)
     except OSError as problem:
         raise Problem(f"the report cannot be written to {arguments.report}: {problem.strerror}") from None
     if not arguments.quiet:
         print(f"report: {arguments.report}", file=sys.stderr)
+
+
+def _make_folder(path: Path | None) -> None:
+    """The folder for figures, made before the race and not after it."""
+    try:
+        if path is not None:
+            path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise Problem(f"the figures cannot be written to {path}: {problem.strerror}") from None
+
+
+def _write_figures(races: list[Standings], arguments: argparse.Namespace) -> None:
+    if arguments.figures is None:
+        return
+    try:
+        for name, picture in report.figures(races).items():
+            (arguments.figures / f"{name}.svg").write_text(picture, encoding="utf-8")
+    except OSError as problem:
+        raise Problem(f"the figures cannot be written to {arguments.figures}: {problem.strerror}") from None
+    if not arguments.quiet:
+        print(f"figures: {arguments.figures}", file=sys.stderr)

@@ -1,0 +1,252 @@
+// Hedge: a learner made of learners. The definition, in array notation, is onkel/hedge.py. What is learned of the
+// weights lives there too, and is handed in with every call.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "learner.hpp"
+#include "random.hpp"
+
+namespace onkel {
+
+class Hedge {
+public:
+    using Component = Learner<double>;
+
+    struct Rule {
+        std::shared_ptr<const Loss> loss;  // that the weights follow; null: they follow mistakes
+        double rate = 0;
+        bool vote = true;
+        bool strict = false;
+        bool sample_update = false;
+        bool sample_combination = false;
+        bool single = false;
+        bool scale_chance = false;
+        double smoothing = 0;
+        double budget = std::numeric_limits<double>::infinity();
+    };
+
+    // What is known of the weights: the losses of the components so far, rounds, random streams.
+    struct Memory {
+        double* losses;
+        std::int64_t& t;
+        Random update;
+        Random combination;
+    };
+
+    Hedge(std::vector<Component*> learners, Rule rule, std::size_t jobs)
+        : learners_(std::move(learners)),
+          rule_(std::move(rule)),
+          jobs_(jobs),
+          m_(learners_.size()),
+          outputs_(learners_.front()->outputs()),
+          th_(m_),
+          chances_(m_),
+          voters_(m_),
+          faults_(m_),
+          slope_(outputs_) {}
+
+    std::size_t components() const { return m_; }
+    std::size_t outputs() const { return outputs_; }
+
+    // Learn from each row in turn; writes the combined scores before each update.
+    void learn(const Rows<double>& X, const double* y, const double* weight, Memory& memory, double* combined) {
+        for (const Component* learner : learners_) learner->check(X);
+        const LookAway end{learners_};
+        if (rule_.sample_update || rule_.scale_chance || rule_.budget < std::numeric_limits<double>::infinity()) {
+            scores_.resize(m_ * outputs_);
+            for (std::size_t i = 0; i < X.n; ++i) {
+                round(X, i, y[i], weight ? weight[i] : 1, memory, combined + i * outputs_);
+            }
+            return;
+        }
+        const std::size_t block = jobs_ > 1 ? 16384 : 512;  // bounds the scores kept, and how often threads begin
+        for (std::size_t begin = 0; begin < X.n; begin += block) {
+            const std::size_t end_row = std::min(begin + block, X.n);
+            scores_.resize((end_row - begin) * m_ * outputs_);
+            side_by_side([&](std::size_t j) {
+                for (std::size_t i = begin; i < end_row; ++i) {
+                    meet(X, i, j, scores_.data() + (i - begin) * m_ * outputs_);
+                    if (!weight || weight[i] > 0) learners_[j]->take(X, i, y[i], weight ? weight[i] : 1);
+                }
+            });
+            for (std::size_t i = begin; i < end_row; ++i) {
+                const double* s = scores_.data() + (i - begin) * m_ * outputs_;
+                const bool counts = !weight || weight[i] > 0;
+                weigh(memory.losses, th_.data());
+                combine(s, counts && rule_.sample_combination ? draw(memory.combination) : th_.data(),
+                        combined + i * outputs_);
+                if (!counts) continue;
+                for (std::size_t j = 0; j < m_; ++j) memory.losses[j] += fault(y[i], s + j * outputs_);
+                ++memory.t;
+            }
+        }
+    }
+
+    void scores(const Rows<double>& X, const double* losses, double* out) const {
+        constexpr std::size_t block = 512;
+        std::vector<double> th(m_), own(block * outputs_), s(block * m_ * outputs_);
+        weigh(losses, th.data());
+        for (std::size_t begin = 0; begin < X.n; begin += block) {
+            const Rows<double> part = X.slice(begin, std::min(block, X.n - begin));
+            for (std::size_t j = 0; j < m_; ++j) {
+                learners_[j]->scores(part, false, own.data());
+                for (std::size_t i = 0; i < part.n; ++i) {
+                    std::copy_n(own.data() + i * outputs_, outputs_, s.data() + (i * m_ + j) * outputs_);
+                }
+            }
+            for (std::size_t i = 0; i < part.n; ++i) {
+                combine(s.data() + i * m_ * outputs_, th.data(), out + (begin + i) * outputs_);
+            }
+        }
+    }
+
+private:
+    struct LookAway {  // whatever happens: the examples are the caller's
+        const std::vector<Component*>& learners;
+        ~LookAway() {
+            for (Component* learner : learners) learner->look_away();
+        }
+    };
+
+    // One round in which the components depend on the weights, or on each other.
+    void round(const Rows<double>& X, std::size_t i, double y, double weight, Memory& memory, double* combined) {
+        for (std::size_t j = 0; j < m_; ++j) meet(X, i, j, scores_.data());
+        weigh(memory.losses, th_.data());
+        if (weight == 0) {
+            combine(scores_.data(), th_.data(), combined);
+            return;
+        }
+        set_chances();
+        double room = rule_.budget;
+        for (const Component* learner : learners_) room -= static_cast<double>(learner->n());
+        for (std::size_t j = 0; j < m_; ++j) {
+            if (rule_.sample_update && !(memory.update.uniform() < chances_[j])) {
+                faults_[j] = 0;
+                continue;
+            }
+            faults_[j] = fault(y, scores_.data() + j * outputs_);
+            const auto before = static_cast<double>(learners_[j]->n());
+            learners_[j]->take(X, i, y, weight, nullptr, rule_.scale_chance ? chances_[j] : 1, room);
+            room += before - static_cast<double>(learners_[j]->n());
+        }
+        combine(scores_.data(), rule_.sample_combination ? draw(memory.combination) : th_.data(), combined);
+        for (std::size_t j = 0; j < m_; ++j) memory.losses[j] += faults_[j];
+        ++memory.t;
+    }
+
+    // The scores of component j for example i, at its place in s.
+    void meet(const Rows<double>& X, std::size_t i, std::size_t j, double* s) {
+        std::copy_n(learners_[j]->meet(X, i), outputs_, s + j * outputs_);
+    }
+
+    // th, which sum to 1.
+    void weigh(const double* losses, double* th) const {
+        const double least = *std::min_element(losses, losses + m_);
+        double total = 0;
+        for (std::size_t j = 0; j < m_; ++j) total += th[j] = std::exp(-rule_.rate * (losses[j] - least));
+        for (std::size_t j = 0; j < m_; ++j) th[j] /= total;
+    }
+
+    void set_chances() {
+        const double most = *std::max_element(th_.begin(), th_.end());
+        for (std::size_t j = 0; j < m_; ++j) {
+            chances_[j] = (1 - rule_.smoothing) * th_[j] / most + rule_.smoothing;
+        }
+    }
+
+    // The weights of those drawn to take part; the best if none is.
+    const double* draw(Random& random) {
+        if (rule_.single) {
+            double total = 0;
+            for (const double w : th_) total += w;
+            const double aim = random.uniform() * total;
+            std::size_t one = 0;
+            double running = th_[0];
+            while (running <= aim && one + 1 < m_) running += th_[++one];
+            for (std::size_t j = 0; j < m_; ++j) voters_[j] = j == one;
+            return voters_.data();
+        }
+        set_chances();
+        bool any = false;
+        for (std::size_t j = 0; j < m_; ++j) {
+            voters_[j] = random.uniform() < chances_[j] ? th_[j] : 0;
+            any |= voters_[j] > 0;
+        }
+        const double most = *std::max_element(th_.begin(), th_.end());
+        for (std::size_t j = 0; !any && j < m_; ++j) voters_[j] = th_[j] == most ? th_[j] : 0;
+        return voters_.data();
+    }
+
+    void combine(const double* s, const double* th, double* out) const {
+        std::fill_n(out, outputs_, 0.0);
+        for (std::size_t j = 0; j < m_; ++j, s += outputs_) {
+            if (!rule_.vote) {
+                for (std::size_t o = 0; o < outputs_; ++o) out[o] += th[j] * s[o];
+            } else if (outputs_ == 1) {
+                out[0] += s[0] >= 0 ? th[j] : -th[j];
+            } else {
+                out[std::max_element(s, s + outputs_) - s] += th[j];
+            }
+        }
+    }
+
+    // What a component with these scores adds to its loss.
+    double fault(double y, const double* s) {
+        if (rule_.loss) return (*rule_.loss)(y, s, outputs_, rule_.loss->threshold(), slope_.data());
+        if (outputs_ > 1) return std::max_element(s, s + outputs_) - s != static_cast<std::ptrdiff_t>(y);
+        return rule_.strict ? y * s[0] < 0 : y * s[0] <= 0;
+    }
+
+    // each(j) for every component, on several threads where asked; the first exception, if any, after all have ended.
+    template <class Each>
+    void side_by_side(Each each) {
+        if (jobs_ <= 1) {
+            for (std::size_t j = 0; j < m_; ++j) each(j);
+            return;
+        }
+        std::atomic<std::size_t> next{0};
+        std::exception_ptr failed;
+        std::mutex lock;
+        const auto work = [&] {
+            for (std::size_t j = next++; j < m_; j = next++) {
+                try {
+                    each(j);
+                } catch (...) {
+                    const std::lock_guard<std::mutex> guard(lock);
+                    if (!failed) failed = std::current_exception();
+                }
+            }
+        };
+        std::vector<std::thread> threads;
+        for (std::size_t k = 1; k < std::min(jobs_, m_); ++k) threads.emplace_back(work);
+        work();
+        for (std::thread& thread : threads) thread.join();
+        if (failed) std::rethrow_exception(failed);
+    }
+
+    std::vector<Component*> learners_;
+    Rule rule_;
+    std::size_t jobs_;
+    std::size_t m_;
+    std::size_t outputs_;
+    std::vector<double> th_;
+    std::vector<double> chances_;
+    std::vector<double> voters_;
+    std::vector<double> faults_;
+    std::vector<double> slope_;
+    std::vector<double> scores_;  // of the components, for one round or a block of them
+};
+
+}  // namespace onkel
