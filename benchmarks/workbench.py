@@ -18,6 +18,7 @@ from bench import Bench, Result
 
 import onkel
 from onkel import datasets, state, tuning
+from onkel.protocols import decide
 from onkel.stream import Stream, standardise
 
 SETS = ("a9a", "covtype", "ijcnn1", "letter", "magic04", "satimage", "spambase", "usps", "w7a")
@@ -44,22 +45,28 @@ def _tuned(stream: Stream, X: Any, y: Any) -> dict[str, Any]:
     tuned = onkel.tune(settings, X, y, classes=stream.classes)
     spent = time.process_time() - clock
     clock = time.process_time()
-    whole = onkel.tune(settings, X, y, classes=stream.classes, cost=len(settings))
+    wrong = {name: _run(setting.clone(), X, y, stream.classes) for name, setting in settings.items()}
     single = (time.process_time() - clock) / len(settings)
-    found, best = tuned.candidates[0], whole.candidates[0]
+    best, found = min(wrong, key=wrong.__getitem__), tuned.candidates[0]
+    assert found.total == wrong[found.name]
     return {
         "stream": stream.name,
         "examples": len(y),
-        "best": best.name,
+        "best": best,
         "found": found.name,
-        "best %": 100 * best.error,
+        "best %": 100 * wrong[best] / len(y),
         "found %": 100 * found.error,
-        "excess %": 100 * (found.error / best.error - 1),
+        "excess %": 100 * (found.total / wrong[best] - 1),
         "single run s": single,
         "cost in runs": spent / single,
         "target": "< 10 runs, < 2 %",
-        "met": bool(spent / single < 10 and found.error <= 1.02 * best.error),
+        "met": bool(spent / single < 10 and found.total <= 1.02 * wrong[best]),
     }
+
+
+def _run(model: Any, X: Any, y: Any, classes: Any) -> int:
+    """The mistakes of a setting that runs alone."""
+    return int((decide(model.learn(X, y, classes=classes), classes) != y).sum())
 
 
 def killed(bench: Bench) -> Result:

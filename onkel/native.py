@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -157,6 +157,7 @@ class NativeLearner:
         self.average, self.outputs, self.dtype = learner.average, learner.outputs, learner.dtype
         self.reach, self._seed, self._columns = learner.reach, learner.run.seed, learner.columns
         self._map = _map(learner.hypothesis)
+        self._explicit = isinstance(learner.hypothesis, Features) and not isinstance(self._map, Reparameterized)
         make = _core.Learner32 if learner.dtype == np.float32 else _core.Learner64
         self._core = make(
             _hypothesis(learner.hypothesis, map),
@@ -177,6 +178,11 @@ class NativeLearner:
         averaged = np.empty_like(last) if self.average else last
         self._core.learn(*_fields(X), y, weight, last, averaged)
         return last, averaged
+
+    @property
+    def family(self) -> tuple[Any, ...] | None:
+        """Equal for learners with the same explicit features of unnamed columns; None if they are its own."""
+        return (self._map, self._seed, self._columns, self.dtype, self.outputs) if self._explicit else None
 
     def check(self, X: Any) -> None:
         """Refuse rows whose numbers would overflow, before anything is learned."""
@@ -289,6 +295,16 @@ class NativeHedge(Hedge):
         out = np.empty((X.shape[0], self.outputs))
         self._core.scores(*_fields(self._fine(X)), self.losses, out)
         return out
+
+
+def learn_together(family: Sequence[NativeLearner], X: Any, y: Array) -> list[tuple[Array, Array] | None]:
+    """What `learn` of each would return, None for one that diverged; the features are computed once for all."""
+    last = np.empty((len(family) * len(y), family[0].outputs))
+    averaged = np.empty_like(last)
+    group: list[Any] = [learner._core for learner in family]
+    lost = type(group[0]).learn_together(group, *_fields(X), y, last, averaged)
+    parts = zip(np.split(last, len(family)), np.split(averaged, len(family)), strict=True)
+    return [None if gone else both for gone, both in zip(lost, parts, strict=True)]
 
 
 def _fields(X: Any) -> tuple[Any, Any, Any]:

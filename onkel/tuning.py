@@ -1,8 +1,9 @@
 """Tune in one pass: many settings race over the same stream, the losers leave early, the winner has learned it all.
 
 `tune` is successive halving on the prequential loss: every setting learns the same examples, and after growing
-stretches of the stream all but the best share of them are dropped. Nothing is learned twice; what is returned is
-the winner, fitted. `grid` makes the settings, `GRIDS` has those of the papers.
+stretches of the stream all but the best share of them are dropped. Nothing is learned twice; explicit features that
+several settings have in common are computed once; what is returned is the winner, fitted. `grid` makes the settings,
+`GRIDS` has those of the papers.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ import scipy.sparse
 import sklearn.base
 from numpy.typing import ArrayLike
 
+from onkel import together
 from onkel.evaluate import add, errors, task_of
-from onkel.protocols import protocol
+from onkel.protocols import ByScores, protocol
 from onkel.stream import Task
 
 Values = Mapping[str, Sequence[Any]]
@@ -171,31 +173,42 @@ def tune(
     for share, left in cuts(len(alive), cost, keep, LEAST / len(y)):
         end = max(begin + 1, round(share * len(y))) if share < 1 else len(y)
         stretch = X[begin:end], y[begin:end], labels
-        alive = side_by_side(joblib.delayed(_further)(one, *stretch) for one in alive)
-        alive.sort(key=lambda one: one.total)  # stable: of equals the one that was named first
-        alive, out = alive[:left], alive[left:]
-        dropped = out + dropped
+        families = together.families([one.model for one in alive], *stretch)
+        learned = side_by_side(joblib.delayed(_further)([alive[i] for i in family], *stretch) for family in families)
+        places = itertools.chain.from_iterable(families)
+        judged = dict(zip(places, itertools.chain.from_iterable(learned), strict=True))
+        ranking = sorted((judged[place] for place in sorted(judged)), key=lambda one: one.total)  # of equals the first
+        alive = [one for one in ranking[:left] if math.isfinite(one.total)]
+        dropped = ranking[len(alive) :] + dropped
+        if not alive:
+            raise ValueError("every setting diverged: try smaller steps, or scale the features")
         if progress is not None:
             progress(end, alive)
         begin = end
-    if not math.isfinite(alive[0].total):
-        raise ValueError("every setting diverged: try smaller steps, or scale the features")
     return Tuned((*alive, *dropped), len(y))
 
 
-def _further(one: Candidate, X: Any, y: Any, classes: Any) -> Candidate:
-    """The candidate after the next stretch."""
-    if not math.isfinite(one.total):
-        return one
+def _further(family: list[Candidate], X: Any, y: Any, classes: Any) -> list[Candidate]:
+    """Candidates with the same features, or one, after the next stretch."""
     clock = time.perf_counter()
-    try:
-        answers = protocol(one.model, classes).learn(X, y)
-        total = add(one.total, errors(answers.predicted, y, one.task))
-    except FloatingPointError:
-        total = math.inf
-    return dataclasses.replace(
-        one, seen=one.seen + len(y), total=total, seconds=one.seconds + time.perf_counter() - clock
-    )
+    if len(family) > 1:
+        scores = together.learn([one.model for one in family], X, y, classes)
+        asked = [ByScores(one.model, classes) for one in family]
+        said = [None if made is None else one.answers(made) for one, made in zip(asked, scores, strict=True)]
+    else:
+        try:
+            said = [protocol(family[0].model, classes).learn(X, y)]
+        except FloatingPointError:
+            said = [None]
+    totals = [
+        math.inf if answers is None else add(one.total, errors(answers.predicted, y, one.task))
+        for one, answers in zip(family, said, strict=True)
+    ]
+    spent = (time.perf_counter() - clock) / len(family)
+    return [
+        dataclasses.replace(one, seen=one.seen + len(y), total=total, seconds=one.seconds + spent)
+        for one, total in zip(family, totals, strict=True)
+    ]
 
 
 def cuts(candidates: int, cost: float = 8.0, keep: float = 0.25, least: float = 0.0) -> list[tuple[float, int]]:

@@ -200,6 +200,21 @@ void bind_learner(nb::module_& m, const char* name) {
             },
             "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "weight"_a.none(), "last"_a.noconvert(),
             "averaged"_a.noconvert())
+        .def_static(
+            "learn_together",
+            [](const std::vector<L*>& group, const Input<T>& values, const Indices& indices, const Starts& starts,
+               const Targets& y, Output<double> last, Output<double> averaged) {
+                const Rows<T> X = rows<T>(values, indices, starts);
+                fits(y.shape(0), X.n);
+                for (const auto* out : {&last, &averaged}) {
+                    fits(out->shape(0), group.size() * X.n);
+                    fits(out->shape(1), group.at(0)->outputs());
+                }
+                nb::gil_scoped_release release;
+                return L::learn_together(group, X, y.data(), last.data(), averaged.data());
+            },
+            "group"_a, "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "last"_a.noconvert(),
+            "averaged"_a.noconvert())
         .def(
             "learn_one",
             [](L& self, const Input<T, nb::ndim<1>>& x, double y, double weight) {

@@ -64,6 +64,8 @@ public:
     virtual void check_query(Row<T>) const {}
     // The row of example i of X, which is about to be learned from.
     virtual T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) = 0;
+    // From an example that begins a block on, the rows of so many stay where they are.
+    virtual std::size_t ahead() const { return 1; }
     // The examples it may have looked at beyond that one are gone.
     virtual void look_away() = 0;
     // k(x, x), or |z(x)|^2

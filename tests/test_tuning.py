@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.linear_model import SGDClassifier
 
 import onkel
-from onkel import datasets, tuning
+from onkel import datasets, together, tuning
 from onkel.cli import main, show
 from onkel.evaluate import prequential
 from onkel.follower import Follower
@@ -101,6 +102,73 @@ def test_the_winner_is_fitted_on_the_whole_stream_bit_by_bit() -> None:
     assert (best.error, best.seen) == (trace.error[-1], len(STREAM))
     np.testing.assert_array_equal(tuned.best.coef_, alone.coef_)
     assert not hasattr(models[best.name], "classes_")  # it works on copies
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"average": [False, True], "eta": [0.1, 1.0, 30.0], "map": ["fourier"]},
+        {"schedule": ["constant", "1/sqrt(t)", "adagrad"], "eta": [0.3], "loss": ["hinge", "logistic"]},
+        {"eta": [None, 0.5], "map": ["fastfood", "orthogonal"], "components": [10, 20]},
+    ],
+)
+def test_what_is_learned_together_is_what_is_learned_alone(
+    engine: str, settings: dict[str, Any], sparse: bool, dtype: Any
+) -> None:
+    digits = datasets.load("digits")
+    for stream in (STREAM, digits):
+        X, y, classes = stream.X[:100].astype(dtype), stream.y[:100], stream.classes
+        X = scipy.sparse.csr_matrix(X) if sparse else X
+        models = list(grid(onkel.FOGDClassifier(components=16), **settings).values())
+        alone = [model.clone() for model in models]
+        groups = together.families(models, X, y, classes)
+        assert sorted(place for group in groups for place in group) == list(range(len(models)))
+        assert (len(groups) < len(models)) == (engine == "native")
+        for group in groups:
+            family = [models[place] for place in group]
+            for cut in (slice(0, 37), slice(37, 100)):
+                if len(family) == 1:
+                    family[0].learn(X[cut], y[cut], classes=classes)
+                    continue
+                said = together.learn(family, X[cut], y[cut], classes)
+                for place, scores in zip(group, said, strict=True):
+                    np.testing.assert_array_equal(scores, alone[place].learn(X[cut], y[cut], classes=classes))
+            for place in group:
+                if len(group) > 1:
+                    for name, array in models[place].state()[0].items():
+                        np.testing.assert_array_equal(array, alone[place].state()[0][name])
+
+
+def test_learners_with_rows_of_their_own_are_alone() -> None:
+    models = [onkel.PAClassifier(), onkel.PAClassifier(), onkel.RRFClassifier(), onkel.RRFClassifier(), SGDClassifier()]
+    models += [onkel.DualSGDClassifier(), onkel.DualSGDClassifier(), onkel.FOGDClassifier(random_state=1)]
+    models += [onkel.FOGDClassifier(kernel=Gaussian(0.5)), onkel.FOGDClassifier(kernel=Gaussian(0.25))]
+    assert len(together.families(models, STREAM.X, STREAM.y, STREAM.classes)) == len(models)
+
+
+def test_one_of_a_family_that_diverges_leaves_the_others_alone() -> None:
+    if not onkel.native.available():
+        pytest.skip("the native engine is not built")
+    stream = datasets.load("diabetes")
+    models = grid(onkel.FOGDRegressor(components=16), eta=[0.1, 1e9, 0.2])
+    (family,) = together.families(models.values(), stream.X, stream.y)
+    said = together.learn(list(models.values()), stream.X, stream.y)
+    assert [scores is None for scores in said] == [False, True, False]
+    assert family == [0, 1, 2]
+    np.testing.assert_array_equal(said[2], onkel.FOGDRegressor(components=16, eta=0.2).learn(stream.X, stream.y))
+
+
+def test_strangers_cannot_learn_together() -> None:
+    if not onkel.native.available():
+        pytest.skip("the native engine is not built")
+    fogd, wider = (onkel.FOGDClassifier(components=D).partial_fit(STREAM.X, STREAM.y) for D in (8, 9))
+    with pytest.raises(ValueError, match="same explicit features"):
+        together.learn([fogd, wider], STREAM.X, STREAM.y)
+    pa = onkel.PAClassifier().partial_fit(STREAM.X, STREAM.y)
+    with pytest.raises(ValueError, match="same explicit features"):
+        together.learn([pa, pa], STREAM.X, STREAM.y)
 
 
 def test_side_by_side_gives_the_same() -> None:
