@@ -105,7 +105,6 @@ class Contender:
     grid : parameters to choose from, on an order that is not reported.
     sweep : the parameter that a figure varies, and its values.
     on : settings for some sets.
-    skip : sets it is not run on, and why.
     zero : what a score of exactly 0 counts as: "+1", "-1", or "wrong", whatever the label.
     runs : fewer runs than the table has, or more.
     """
@@ -116,7 +115,6 @@ class Contender:
     grid: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     sweep: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     on: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
-    skip: Mapping[str, str] = dataclasses.field(default_factory=dict)
     zero: str = "+1"
     runs: int | None = None
 
@@ -150,7 +148,7 @@ class Experiment:
     sets, contenders : columns and rows.
     figure : for a figure: `horizontal` ("seen", "seconds", "support" or the swept parameter), `vertical` (metrics) and
         `log` (whether the horizontal axis is logarithmic).
-    reasons : "set/algorithm" -> why ours is worse than what was printed.
+    reasons : "set/algorithm" -> why ours is worse than what was printed, or was not run.
     published : rows of published.csv for this table.
     """
 
@@ -254,13 +252,10 @@ def _check(path: Path, experiment: Experiment) -> None:
             raise ExperimentError(
                 f'{path}: {contender.name}.zero must be "+1", "-1" or "wrong", got {contender.zero!r}'
             )
-        for label, given in (("on", contender.on), ("skip", contender.skip)):
-            for name in given:
-                if name not in experiment.sets:
-                    raise ExperimentError(f"{path}: {contender.name}.{label} names {name!r}, which is none of the sets")
+        for name in contender.on:
+            if name not in experiment.sets:
+                raise ExperimentError(f"{path}: {contender.name}.on names {name!r}, which is none of the sets")
         for source in experiment.sets.values():
-            if source.name in contender.skip:
-                continue
             for point, choice in itertools.product(contender.points(source), contender.choices(source)):
                 try:
                     model = build(contender.estimator, contender.resolved(source) | choice | point, 0)
@@ -543,7 +538,7 @@ def run(
             raise ExperimentError(f"{experiment.table} has no algorithm {name!r}; it has {known}")
     here, _ = available(experiment, sets)
     rows = [c for c in experiment.contenders.values() if not algorithms or c.name in algorithms]
-    pairs = [(s, c) for s in here for c in rows if s.name not in c.skip]
+    pairs = list(itertools.product(here, rows))
 
     def make(tasks: Iterable[Task]) -> None:
         for made in _made(results.missing(tasks), jobs):
