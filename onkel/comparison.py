@@ -101,8 +101,6 @@ def compare(experiment: Experiment, results: Results, *, runs: int | None = None
     here, absent = available(experiment)
     ours: dict[tuple[str, str], list[Run]] = {}
     for source, contender in itertools.product(here, experiment.contenders.values()):
-        if source.name in contender.skip:
-            continue
         try:
             settings = as_text(chosen(experiment, source, contender, results))
         except ExperimentError:
@@ -123,20 +121,18 @@ def _cell(
     value, less = METRICS.get(row["metric"], (None, None))
     values = tuple(value(made) for made in ours.get(place, ())) if value else ()
     judged = less is not None and bool(row["mean"]) and bool(row["std"])
+    reason = experiment.reasons.get("/".join(place), "")
     if source is None or row["set"] in absent:
         why = absent.get(row["set"], "the set is not here")
     elif contender is None:
         why = "not run: the algorithm is not in the table's file"
-    elif row["set"] in contender.skip:
-        why = f"not run: {contender.skip[row['set']]}"
     elif not values and less is not None:
-        why = "not run yet"
+        why = "; ".join(filter(None, ("not run", reason)))
     else:
         why = source.differs
     counts = judged and source is not None and row["set"] not in absent and not source.differs
     cell = Cell(*place, row["metric"], row["mean"], row["std"], row["note"], values, counts, why)
     if cell.verdict == "worse":
-        reason = experiment.reasons.get(f"{row['set']}/{row['algorithm']}", "")
         cell = dataclasses.replace(cell, why="; ".join(filter(None, (cell.why, reason))))
     return cell
 

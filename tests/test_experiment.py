@@ -224,6 +224,7 @@ def test_problems_get_a_sentence(paper, capsys, words, sentence):
         ('"$B"', "0", "RBP on wide"),
         ("gamma = 0.5", "width = 0.5", "Perceptron on wide"),
         ("on = { gone", "on = { lost", "none of the sets"),
+        ("on = { gone", 'zero = "0"\non = { gone', "zero must be"),
         ('data = "german"', 'datum = "german"', "datum"),
         ('data = "german"', 'data = "german"\nscale = "huge"', "scale of wide must be"),
         ("[sets.wide]", "[sets.wide", "not a TOML file"),
@@ -244,12 +245,13 @@ def test_without_a_source_tree_a_sentence_says_so(tmp_path, monkeypatch):
 
 
 def test_a_score_of_zero_may_be_a_mistake():
-    made = experiment._TiesAreMistakes(_Zero())
-    scores = made.learn(None, np.array([-1, 1, 1]), classes=np.array([-1, 1]))
-    assert scores.tolist() == [1.0, -1.0, 2.0] and made.n_support_ == 7
+    y, classes = np.array([-1, 1, 1]), np.array([-1, 1])
+    assert experiment._Zero(_Model(), "wrong").learn(None, y, classes=classes).tolist() == [1.0, -1.0, 2.0]
+    assert experiment._Zero(_Model(), "-1").learn(None, y, classes=classes).tolist() == [-1.0, -1.0, 2.0]
+    assert experiment._Zero(_Model(), "-1").n_support_ == 7
 
 
-class _Zero:
+class _Model:
     n_support_ = 7
 
     def learn(self, X, y, classes):
