@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import streams
 from bench import TYPES, Bench, Result, Runs, mistakes, race
 from scipy.linalg.blas import dsymv
@@ -105,9 +106,9 @@ def double_updates(bench: Bench) -> Result:
 
 def growth(bench: Bench) -> Result:
     """How the time of a round grows with the number of terms, against the order that is stated for it."""
-    classifier = lambda name, **settings: lambda B: getattr(onkel, f"{name}Classifier")(  # noqa: E731
-        budget=B, kernel=KERNEL, **settings
-    )
+
+    def classifier(name: str, **settings: Any) -> Callable[[int], Any]:
+        return lambda size: getattr(onkel, f"{name}Classifier")(budget=size, kernel=KERNEL, **settings)
 
     def komp(size: int) -> Any:  # a term is given up when its weight has shrunk tenfold
         lam = np.log(10) / (0.1 * size)
@@ -164,13 +165,12 @@ def growth(bench: Bench) -> Result:
 
 def residual(model: Any, X: Any, y: Any) -> float:
     """How wrong the next projection is: max |K d - k| / max |k|, with d seen in the coefficients it changes."""
-    at = int(np.flatnonzero(y * model.decision_function(X) <= 0)[0])
-    row = X[[at]]
+    at = np.flatnonzero(y * model.decision_function(X) <= 0)[:1]
     before = model.dual_coef_.copy()
-    model.learn(row, y[at : at + 1])
+    model.learn(X[at], y[at])
     d = y[at] * (model.dual_coef_ - before).ravel()
-    terms = model.support_vectors_.astype(np.float64)
-    k = model.kernel_(terms, row.astype(np.float64)).ravel()
+    terms, row = (rows.toarray() if sp.issparse(rows) else rows for rows in (model.support_vectors_, X[at]))
+    k = model.kernel_(terms, row).ravel()
     return float(np.abs(model.kernel_(terms, terms) @ d - k).max() / np.abs(k).max())
 
 
