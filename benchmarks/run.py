@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import features
+import maintenance
 import neighbours
 import numpy as np
+import reading
 import scipy.sparse as sp
 import streams
+import workbench
 from bench import FLAGS, TYPES, Bench, Result, Runs, mistakes, race, resident
 from rich.console import Console
 from rich.table import Table
@@ -340,8 +343,9 @@ def others(bench: Bench) -> Result:
 
 BENCHMARKS = (
     *(budgeted, merging, unbounded, single, linearity, memory),
+    *(maintenance.projecting, maintenance.double_updates, maintenance.growth, maintenance.health),
     *(features.fourier, features.nystrom, features.learned_widths, features.several_classes, features.million),
-    others,
+    *(reading.libsvm, others, workbench.tune, workbench.killed),
 )
 
 

@@ -176,6 +176,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(self._columns)
         self.__dict__.pop("feature_names_in_", None)
 
+    def widen(self, columns: int) -> Self:
+        """Make room for further columns without names; examples so far had zeros there."""
+        check_is_fitted(self)
+        if self._known_names() is not None:
+            raise ValueError("this model knows its columns by name: new names make room for themselves")
+        if columns > self.n_features_in_:
+            self._learner.widen(np.arange(columns, dtype=np.uint64))
+            self.n_features_in_ = columns
+        return self
+
     def _is_news(self, new: list[Any] | None) -> bool:
         """Do these names, that came with an example, change what is known of the columns?"""
         return new is not None and (bool(new) or "_columns" not in self.__dict__)

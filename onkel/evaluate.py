@@ -2,25 +2,30 @@
 
 `prequential` runs one learner over one stream; `race` runs several over the same shuffled orders of a stream.
 onkel's estimators are asked through `learn`, which returns the scores made before each update. Estimators of
-scikit-learn (`partial_fit`, `predict`) and river (`learn_one`, `predict_one`) are asked example by example.
+scikit-learn (`partial_fit`, `predict`) and river (`learn_one`, `predict_one`) are asked example by example, and so is
+everyone where labels arrive late.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import joblib
 import numpy as np
 import scipy.sparse
+import scipy.stats
 import sklearn.base
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
 
-from onkel.datasets import Stream, Task
+from onkel.measures import MEASURES, Measure
+from onkel.protocols import Answers, Protocol, protocol
+from onkel.stream import Stream, Task
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -41,6 +46,9 @@ class Trace:
         the checkpoint on before which the learner diverged.
     size : support vectors held, None if the learner has no such number.
     seconds : time spent predicting and learning so far.
+    measures : further measures of all predictions so far, by name; NaN where the learner does not allow them.
+    bytes : of the whole learner at the end, as pickle writes it; None if it cannot.
+    held_out : the error on examples that it never learned from, at the end; None if there were none.
     """
 
     task: Task
@@ -48,6 +56,9 @@ class Trace:
     total: Floats
     size: Integers | None
     seconds: Floats
+    measures: Mapping[str, Floats] = dataclasses.field(default_factory=dict)
+    bytes: int | None = None
+    held_out: float | None = None
 
     @property
     def mistakes(self) -> Integers:
@@ -76,6 +87,14 @@ class Trace:
         return self.total / self.seen if self.task == "classification" else self.rmse
 
     @property
+    def windowed(self) -> Floats:
+        """The error over the examples since the checkpoint before alone."""
+        with np.errstate(invalid="ignore"):
+            mean = np.diff(self.total, prepend=0.0) / np.diff(self.seen, prepend=0)
+        mean = np.where(np.isfinite(self.total), mean, np.inf)
+        return mean if self.task == "classification" else np.sqrt(mean)
+
+    @property
     def microseconds(self) -> float:
         """Microseconds per example over the whole run, or until the learner diverged."""
         last = min(int(np.isfinite(self.total).sum()), len(self.seen) - 1)
@@ -90,6 +109,9 @@ def prequential(
     checkpoints: int | Sequence[int] = 50,
     classes: ArrayLike | None = None,
     task: Task | None = None,
+    delay: int = 0,
+    measures: Sequence[str] = (),
+    test: tuple[Any, ArrayLike] | None = None,
     progress: Callable[[Trace], object] | None = None,
 ) -> Trace:
     """Let `model` predict and then learn each example in turn.
@@ -105,6 +127,11 @@ def prequential(
         what is written down, never what is learned.
     classes : all labels of the stream (default: those of y), declared to the learner before it begins.
     task : default: what the model says of itself.
+    delay : how many further examples are predicted before the label of one is known and learned from. The labels
+        that are still out at the end arrive then.
+    measures : names of `onkel.measures.MEASURES` to take down as well. Learners of scikit-learn and river need a
+        further call for their scores, which takes its time.
+    test : examples and targets to test the finished learner on, without learning.
     progress : called with the trace so far at every checkpoint.
 
     Examples
@@ -115,106 +142,67 @@ def prequential(
     >>> bool(trace.error[-1] < 0.1)
     True
     """
+    if delay < 0:
+        raise ValueError(f"delay must be >= 0, got {delay}")
     y = np.asarray(y)
     X = X.tocsr() if scipy.sparse.issparse(X) else np.asarray(X)
-    task = task or _task(model)
+    task = task or task_of(model)
     labels = _labels(y, classes) if task == "classification" else None
-    ask = _protocol(model)
+    asked = protocol(model, labels, detailed=bool(measures))
+    measured = _measures(measures)
     marks = _marks(checkpoints, len(y))
     total, seconds = 0.0, 0.0
-    written: list[tuple[int, float, int, float]] = []
+    written: list[tuple[Any, ...]] = []
     for begin, end in zip([0, *marks], marks, strict=False):
+        values = dict.fromkeys(measured, math.nan)
         if math.isfinite(total):
-            targets = y[begin:end]
-            predicted, spent = _timed(ask, model, X[begin:end], targets, labels)
-            total = math.inf if predicted is None else _add(total, _errors(predicted, targets, task))
+            answers, spent = _timed(asked, X, y, begin, end, delay)
+            total = math.inf if answers is None else add(total, errors(answers.predicted, y[begin:end], task))
             seconds += spent
-        written.append((end, total, getattr(model, "n_support_", -1), seconds))
+            if answers is not None:
+                values = {name: measure.add(answers, y[begin:end], labels) for name, measure in measured.items()}
+        written.append((end, total, getattr(model, "n_support_", -1), seconds, *values.values()))
         if progress is not None:
-            progress(_trace(task, written))
-    return _trace(task, written)
+            progress(_trace(task, written, measures))
+    trace = dataclasses.replace(_trace(task, written, measures), bytes=_bytes(model))
+    if test is None:
+        return trace
+    error = _test(asked, *test, task) if math.isfinite(total) else math.inf
+    return dataclasses.replace(trace, held_out=error)
 
 
-# -- asking a learner --------------------------------------------------------------------------------------
-
-Protocol = Callable[[Any, Any, Array, Array | None], Array]
-
-
-def _timed(ask: Protocol, model: Any, X: Any, y: Array, classes: Array | None) -> tuple[Array | None, float]:
-    """The predictions, None if the learner diverged, and the seconds they took."""
+def _timed(asked: Protocol, X: Any, y: Array, begin: int, end: int, delay: int = 0) -> tuple[Answers | None, float]:
+    """The answers to the rows from `begin` to `end`, None if the learner diverged, and the seconds they took."""
     clock = time.perf_counter()
     try:
-        predicted = ask(model, X, y, classes)
+        if delay == 0:
+            answers = asked.learn(X[begin:end], y[begin:end])
+        else:
+            answers = asked.delayed(X, y, range(begin, end), delay)
+            if end == len(y):
+                asked.teach(X[max(0, end - delay) :], y[max(0, end - delay) :])
     except FloatingPointError:
         return None, time.perf_counter() - clock
-    return predicted, time.perf_counter() - clock
+    return answers, time.perf_counter() - clock
 
 
-def _protocol(model: Any) -> Protocol:
-    if hasattr(model, "learn"):
-        return _by_scores
-    if hasattr(model, "partial_fit") and hasattr(model, "predict"):
-        return _row_by_row
-    if hasattr(model, "learn_one") and hasattr(model, "predict_one"):
-        return _dict_by_dict
-    raise TypeError(f"{type(model).__name__} has none of learn, partial_fit with predict, learn_one with predict_one")
+def _test(asked: Protocol, X: Any, y: ArrayLike, task: Task) -> float:
+    """The error of what was learned on other examples."""
+    y = np.asarray(y)
+    X = X.tocsr() if scipy.sparse.issparse(X) else np.asarray(X)
+    mean = add(0.0, errors(asked.ask(X).predicted, y, task)) / len(y)
+    return mean if task == "classification" else math.sqrt(mean)
 
 
-def _by_scores(model: Any, X: Any, y: Array, classes: Array | None) -> Array:
-    if classes is None:
-        return np.asarray(model.learn(X, y), dtype=np.float64)
-    return decide(model.learn(X, y, classes=classes), model.classes_)
+def _bytes(model: Any) -> int | None:
+    try:
+        return len(pickle.dumps(model, protocol=5))
+    except Exception:  # whatever it is made of: it cannot be written down
+        return None
 
 
-def _row_by_row(model: Any, X: Any, y: Array, classes: Array | None) -> Array:
-    """scikit-learn: one example per call; a batch would be predicted before any of it is learned."""
-    declared = {} if classes is None else {"classes": classes}
-    predicted = []
-    for i in range(len(y)):
-        try:
-            predicted.append(model.predict(X[i : i + 1])[0])
-        except NotFittedError:
-            predicted.append(_untaught(classes))
-        model.partial_fit(X[i : i + 1], y[i : i + 1], **declared)
-    return np.array(predicted)
-
-
-def _dict_by_dict(model: Any, X: Any, y: Array, classes: Array | None) -> Array:
-    """river: one dict per example, keyed by column; absent entries of a sparse row stay absent."""
-    predicted = []
-    for row, target in zip(_dicts(X), y.tolist(), strict=True):
-        answer = model.predict_one(row)
-        predicted.append(_untaught(classes) if answer is None else answer)
-        model.learn_one(row, target)
-    return np.array(predicted)
-
-
-def _dicts(X: Any) -> Iterator[dict[int, float]]:
-    if scipy.sparse.issparse(X):
-        for i in range(X.shape[0]):
-            here = slice(X.indptr[i], X.indptr[i + 1])
-            yield dict(zip(X.indices[here].tolist(), X.data[here].tolist(), strict=True))
-    else:
-        for values in X.tolist():
-            yield dict(enumerate(values))
-
-
-def decide(scores: ArrayLike, classes: Array) -> Array:
-    """Labels for scores: binary 0 is the second class; of several largest scores the first wins."""
-    values = np.asarray(scores)
-    if values.ndim == 1:
-        return np.asarray(classes[(values >= 0).astype(np.intp)])
-    return np.asarray(classes[values.argmax(axis=1)])
-
-
-def _untaught(classes: Array | None) -> Any:
-    """The prediction of a learner that knows nothing: what score 0 predicts."""
-    if classes is None:
-        return 0.0
-    return decide(np.zeros(1) if len(classes) == 2 else np.zeros((1, len(classes))), classes)[0]
-
-
-def _task(model: Any) -> Task:
+def task_of(model: Any) -> Task:
+    """What the model says of itself."""
     if hasattr(model, "__sklearn_tags__"):
         if sklearn.base.is_classifier(model):
             return "classification"
@@ -233,6 +221,13 @@ def _labels(y: Array, classes: ArrayLike | None) -> Array:
     return labels
 
 
+def _measures(names: Sequence[str]) -> dict[str, Measure]:
+    for name in names:
+        if name not in MEASURES:
+            raise ValueError(f"there is no measure {name!r}; there are {', '.join(MEASURES)}")
+    return {name: MEASURES[name]() for name in names}
+
+
 def _marks(checkpoints: int | Sequence[int], n: int) -> list[int]:
     if n < 1:
         raise ValueError("the stream is empty")
@@ -247,23 +242,28 @@ def _marks(checkpoints: int | Sequence[int], n: int) -> list[int]:
     return marks
 
 
-def _errors(predicted: Array, y: Array, task: Task) -> Array:
+def errors(predicted: Array, y: Array, task: Task) -> Array:
+    """Which predictions are mistakes; or the squared errors."""
     if task == "classification":
         return np.asarray(predicted != y)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(np.square(predicted - y))
 
 
-def _add(total: float, errors: Array) -> float:
-    """Add one by one, in the order of the stream: sums over chunks would round differently."""
+def add(total: float, errors: Array) -> float:
+    """A total and further errors, added one by one in the order of the stream: other sums would round differently."""
+    if errors.dtype == bool:
+        return total + np.count_nonzero(errors)
     for error in errors.tolist():
         total += error
     return total if math.isfinite(total) else math.inf
 
 
-def _trace(task: Task, written: list[tuple[int, float, int, float]]) -> Trace:
-    seen, total, size, seconds = (np.array(column) for column in zip(*written, strict=True))
-    return Trace(task, seen, total.astype(np.float64), size if size[0] >= 0 else None, seconds)
+def _trace(task: Task, written: list[tuple[Any, ...]], measures: Sequence[str]) -> Trace:
+    seen, total, size, seconds, *values = (np.array(column) for column in zip(*written, strict=True))
+    further = dict(zip(measures, values, strict=True))
+    sizes = np.maximum(size, 0) if size[-1] >= 0 else None  # before its first label a learner has no number yet
+    return Trace(task, seen, total.astype(np.float64), sizes, seconds, further)
 
 
 # -- several learners --------------------------------------------------------------------------------------
@@ -315,6 +315,24 @@ class Result:
         """Mean time per example."""
         return statistics.fmean(trace.microseconds for trace in self.traces)
 
+    @property
+    def bytes(self) -> float | None:
+        """Mean size of the learner at the end."""
+        sizes = [float(trace.bytes) for trace in self.traces if trace.bytes is not None]
+        return statistics.fmean(sizes) if sizes else None
+
+    @property
+    def held_out(self) -> float | None:
+        """Mean error on examples that were never learned from; None if there were none."""
+        errors = [trace.held_out for trace in self.traces if trace.held_out is not None]
+        return statistics.fmean(errors) if errors else None
+
+    @property
+    def measures(self) -> dict[str, float | None]:
+        """Means of the further measures at the end; None where the learner does not allow one."""
+        finals = {name: [trace.measures[name][-1] for trace in self.traces] for name in self.traces[0].measures}
+        return {name: statistics.fmean(v) if np.isfinite(v).all() else None for name, v in finals.items()}
+
     def mean(self, quantity: Callable[[Trace], Array]) -> Floats:
         """A curve averaged over the orders, such as ``result.mean(lambda trace: trace.error)``."""
         return np.asarray(np.mean([quantity(trace) for trace in self.traces], axis=0), dtype=np.float64)
@@ -341,14 +359,35 @@ class Standings:
         """Whether no learner did better; several may share the place."""
         return math.isclose(result.error, self.results[0].error, rel_tol=1e-9)
 
+    def significance(self) -> dict[str, float]:
+        """How likely a difference from the best learner as large as this is if orders alone made it, by name.
+
+        Two-sided paired t-tests of the final errors over the orders that both have finished, corrected for their
+        number (Holm). The best, learners that diverged, and those with fewer than two orders have none. The orders
+        are of the same examples: what is tested is whether the ranking holds on further orders of them.
+        """
+        best, *others = self.results[:1] + tuple(r for r in self.results[1:] if math.isfinite(r.error))
+        raw = {other.name: p for other in others if (p := _paired(best, other)) is not None}
+        adjusted: dict[str, float] = {}
+        least = 0.0
+        for rank, (name, p) in enumerate(sorted(raw.items(), key=lambda item: item[1])):
+            least = max(least, min(1.0, p * (len(raw) - rank)))
+            adjusted[name] = least
+        return adjusted
+
     def table(self) -> list[dict[str, Any]]:
-        """One plain dict per learner: name, error, deviation, size, microseconds, relative, orders."""
+        """One plain dict per learner: name, error, deviation, p, further measures, size, bytes, times, orders."""
+        p = self.significance() if self.results else {}
         return [
             {
                 "name": result.name,
                 "error": result.error,
                 "deviation": result.deviation,
+                "p": p.get(result.name),
+                **result.measures,
+                "held_out": result.held_out,
                 "size": result.size,
+                "bytes": result.bytes,
                 "microseconds": result.microseconds,
                 "relative": self.relative(result),
                 "orders": len(result.traces),
@@ -357,31 +396,31 @@ class Standings:
         ]
 
 
-def race(
-    models: Mapping[str, Any],
-    stream: Stream,
-    *,
-    orders: int = 1,
-    seed: int = 0,
-    limit: int | None = None,
-    checkpoints: int | Sequence[int] = 50,
-    progress: Callable[[Lap], object] | None = None,
-) -> Standings:
-    """Run fresh copies of several learners over the same shuffled orders of a stream.
+def _paired(one: Result, other: Result) -> float | None:
+    """The p-value of a paired t-test over the orders that both have finished."""
+    pairs = list(zip(one.traces, other.traces, strict=False))
+    differences = np.array([float(a.error[-1] - b.error[-1]) for a, b in pairs])
+    if len(differences) < 2 or not np.isfinite(differences).all():
+        return None
+    if np.ptp(differences) <= 1e-12 * np.abs(differences).max():  # no spread to compare with, but for rounding
+        return 1.0 if differences[0] == 0 else 0.0
+    return float(scipy.stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def race(models: Mapping[str, Any], stream: Stream, **options: Any) -> Standings:
+    """Run fresh copies of several learners over the same shuffled orders of a stream; the options are those of `laps`.
 
     Times are those of an uninterrupted run: short ones are measured a second time, in one call.
 
-    Parameters
-    ----------
-    models : learners by name; they are copied, never changed.
-    stream : an `ordered` stream is run once, in its own order.
-    orders, seed : how many shuffled orders, and what they are drawn from.
-    limit : learn only the first so many examples of each order.
-    checkpoints : as in `prequential`.
-    progress : called at every checkpoint with the lap so far.
+    Examples
+    --------
+    >>> from onkel import PAClassifier, RBPClassifier, datasets, evaluate
+    >>> models = {"PA": PAClassifier(), "RBP": RBPClassifier(budget=20)}
+    >>> standings = evaluate.race(models, datasets.load("breast_cancer"), orders=3)
+    >>> [result.name for result in standings.results]
+    ['PA', 'RBP']
     """
-    finished = laps(models, stream, orders=orders, seed=seed, limit=limit, checkpoints=checkpoints, progress=progress)
-    return standings(models, stream, finished)
+    return standings(models, stream, laps(models, stream, **options))
 
 
 def laps(
@@ -389,33 +428,77 @@ def laps(
     stream: Stream,
     *,
     orders: int = 1,
-    seed: int = 0,
+    seed: int | None = None,
     limit: int | None = None,
-    checkpoints: int | Sequence[int] = 50,
+    test: Stream | None = None,
+    n_jobs: int | None = None,
     progress: Callable[[Lap], object] | None = None,
+    **options: Any,
 ) -> Iterator[Lap]:
-    """The laps of `race` one by one, all learners on the first order first; stop at any time."""
-    classes = stream.classes
-    for number in range(1 if stream.ordered else orders):
-        rows = stream.order(number, seed=seed)[:limit]
-        X, y = stream.X[rows], stream.y[rows]
-        for name, model in models.items():
-            report = None if progress is None else _reporter(progress, name, number)
-            try:
-                trace = prequential(
-                    _fresh(model),
-                    X,
-                    y,
-                    checkpoints=checkpoints,
-                    classes=classes,
-                    task=stream.task,
-                    progress=report,
-                )
-                trace = _timed_in_one_call(trace, model, X, y, classes)
-            except Exception as error:
-                error.add_note(f"{name} on {stream.name}")
-                raise
-            yield Lap(name, number, trace)
+    """The laps of `race` one by one, all learners on the first order first; stop at any time.
+
+    Parameters
+    ----------
+    models : learners by name; they are copied, never changed.
+    stream : an `ordered` stream is run once, in its own order.
+    orders, seed : how many shuffled orders, and what they are drawn from (None: published ones where there are).
+    limit : learn only the first so many examples of each order.
+    test : examples to test the finished learners on; `split` makes such a part.
+    n_jobs : laps that run side by side (None: one, -1: one for each core), with the same results whatever it is,
+        but for the times. They are threads, as native learners can share a process; for processes put the
+        call in `with joblib.parallel_config(backend="loky"):`.
+    progress : called at every checkpoint with the lap so far; side by side, with each finished lap.
+    options : `checkpoints`, `delay`, `measures`, as in `prequential`.
+    """
+    options |= {"classes": stream.classes, "task": stream.task, "test": None if test is None else (test.X, test.y)}
+
+    def heats() -> Iterator[tuple[Any, ...]]:
+        for number in range(1 if stream.ordered else orders):
+            rows = stream.order(number, seed=seed)[:limit]
+            X, y = stream.X[rows], stream.y[rows]
+            for name, model in models.items():
+                yield name, number, model, X, y, stream.name
+
+    if joblib.effective_n_jobs(n_jobs) == 1:
+        for heat in heats():
+            yield _lap(*heat, progress=progress, **options)
+        return
+    side_by_side = joblib.Parallel(n_jobs, prefer="threads", return_as="generator")
+    for lap in side_by_side(joblib.delayed(_lap)(*heat, progress=None, **options) for heat in heats()):
+        if progress is not None:
+            progress(lap)
+        yield lap
+
+
+def _lap(
+    name: str,
+    number: int,
+    model: Any,
+    X: Any,
+    y: Array,
+    where: str,
+    *,
+    progress: Callable[[Lap], object] | None,
+    **options: Any,
+) -> Lap:
+    report = None if progress is None else lambda trace: progress(Lap(name, number, trace))
+    try:
+        trace = prequential(_fresh(model), X, y, progress=report, **options)
+        if not options.get("delay"):
+            trace = _timed_in_one_call(trace, model, X, y, options["classes"])
+    except Exception as error:
+        error.add_note(f"{name} on {where}")
+        raise
+    return Lap(name, number, trace)
+
+
+def split(stream: Stream, share: float = 0.2, *, seed: int = 0) -> tuple[Stream, Stream]:
+    """A part to learn from, and a random share (of an `ordered` stream the last) to test on."""
+    if not 0 < share < 1:
+        raise ValueError(f"the share to hold out must lie between 0 and 1, got {share}")
+    held = min(max(1, round(share * len(stream))), len(stream) - 1)
+    rows = np.arange(len(stream)) if stream.ordered else np.random.default_rng([seed, 1]).permutation(len(stream))
+    return stream.part(np.sort(rows[:-held])), stream.part(np.sort(rows[-held:]))
 
 
 def standings(models: Mapping[str, Any], stream: Stream, finished: Iterable[Lap]) -> Standings:
@@ -445,12 +528,8 @@ def _timed_in_one_call(trace: Trace, model: Any, X: Any, y: Array, classes: Arra
     traced = float(trace.seconds[-1])
     if traced > _SHORT or not hasattr(model, "learn") or not math.isfinite(trace.total[-1]):
         return trace
-    _, seconds = _timed(_by_scores, _fresh(model), X, y, classes)
+    _, seconds = _timed(protocol(_fresh(model), classes), X, y, 0, len(y))
     return dataclasses.replace(trace, seconds=trace.seconds * min(1.0, seconds / traced))
-
-
-def _reporter(progress: Callable[[Lap], object], name: str, number: int) -> Callable[[Trace], object]:
-    return lambda trace: progress(Lap(name, number, trace))
 
 
 def _fresh(model: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 
 from onkel.basis import State
 from onkel.budgets import pick
-from onkel.learner import check_one, one_row
+from onkel.learner import Engine
 from onkel.losses import Loss
 from onkel.random import Random, uniforms
 from onkel.updates import Diverged
@@ -27,7 +27,7 @@ from onkel.updates import Diverged
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Hedge:
+class Hedge(Engine):
     """A weighted pool of learners, with the verbs of one.
 
     Parameters
@@ -196,11 +196,6 @@ class Hedge:
         self.t += 1
         return self._combine(scores, self._drawn(th) if self.sample_combination else th)
 
-    def learn_one(self, x: Array, y: float, weight: float = 1.0) -> None:
-        """Learn from one dense row."""
-        check_one(y, weight)
-        self.learn(self._one(x), np.array([y]), np.array([weight]))
-
     # -- predicting
 
     def scores(self, X: Any, average: bool | None = None) -> Array:
@@ -209,18 +204,11 @@ class Hedge:
         scores = np.stack([learner.scores(X) for learner in self.learners], axis=1)
         return self._combine(scores, np.broadcast_to(self.weights, scores.shape[:2]))
 
-    def score_one(self, x: Array) -> list[float]:
-        """Combined scores of one dense row."""
-        return [float(s) for s in self.scores(self._one(x))[0]]
-
     # -- what is inside
 
     def _fine(self, X: Any) -> Any:
         """The rows in the type of the components."""
         return X if X.dtype == self.learners[0].dtype else X.astype(self.learners[0].dtype)
-
-    def _one(self, x: Array) -> Array:
-        return one_row(x, self.learners[0].columns, self.dtype)
 
     @property
     def sizes(self) -> Array:

@@ -3,7 +3,8 @@
 `pair` compares two features, `shape` turns the sum over features into the kernel value. Nothing here
 knows how rows are stored: the hypothesis hands a kernel the function `totals(pair)`, which computes the
 sums for every stored row at once, and gets back the row of kernel values. (For sparse rows the storage
-uses that pair(x, z) - pair(0, z) is zero wherever x is.)
+uses that pair(x, z) - pair(0, z) is zero wherever x is.) A `pair` that needs no field is static: kernels that
+differ only in their shape then have one, and its sums serve all of them.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class Kernel(Part):
 class _Inner(Kernel):
     """Kernels of the inner product <x, z>."""
 
-    def pair(self, x: Array, z: Array) -> Array:
+    @staticmethod
+    def pair(x: Array, z: Array) -> Array:
         return x * z
 
     @property
@@ -153,7 +155,8 @@ class Sigmoid(_Width):
         super().__post_init__()
         self._finite("coef0")
 
-    def pair(self, x: Array, z: Array) -> Array:
+    @staticmethod
+    def pair(x: Array, z: Array) -> Array:
         return x * z
 
     def shape(self, total: Array) -> Array:
@@ -170,7 +173,8 @@ class _Decay(_Width):
 class Gaussian(_Decay):
     """k(x, z) = exp(-gamma |x - z|^2); a published sigma is gamma = 1 / (2 sigma^2)."""
 
-    def pair(self, x: Array, z: Array) -> Array:
+    @staticmethod
+    def pair(x: Array, z: Array) -> Array:
         return np.asarray(np.square(x - z))
 
     def frequencies(self, u: Array) -> Array:
@@ -184,7 +188,8 @@ class Gaussian(_Decay):
 class Laplacian(_Decay):
     """k(x, z) = exp(-gamma |x - z|_1)."""
 
-    def pair(self, x: Array, z: Array) -> Array:
+    @staticmethod
+    def pair(x: Array, z: Array) -> Array:
         return np.asarray(np.abs(x - z))
 
     def frequencies(self, u: Array) -> Array:  # a Cauchy distribution for each feature
@@ -221,7 +226,8 @@ class Constant(Kernel):
         self._positive("value")
         self._finite("value")
 
-    def pair(self, x: Array, z: Array) -> Array:
+    @staticmethod
+    def pair(x: Array, z: Array) -> Array:
         return 0 * (x * z)
 
     def shape(self, total: Array) -> Array:

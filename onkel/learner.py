@@ -33,23 +33,44 @@ def rows(X: Any) -> Iterator[Row]:
             yield Row(x.astype(np.float64))
 
 
-def one_row(x: Array, columns: int, dtype: Any) -> Array:
-    """A matrix of one dense row, checked."""
-    if x.ndim != 1 or len(x) != columns:
-        raise ValueError(f"X has {x.shape[-1]} features, but the model expects {columns}")
-    if not np.isfinite(x).all():
-        at = int(np.argmin(np.isfinite(x)))
-        raise ValueError(f"x contains NaN or infinity in column {at}: impute or drop such examples first")
-    return x.astype(dtype)[None]
+class Engine:
+    """Whatever learns from rows; here is what it does with a single one."""
+
+    dtype: Any
+
+    @property
+    def columns(self) -> int:
+        """Number of features."""
+        raise NotImplementedError
+
+    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """Learn from each row in turn; the scores before each update, by the last and by the averaged model."""
+        raise NotImplementedError
+
+    def scores(self, X: Any, average: bool | None = None) -> Array:
+        """Scores of the last or the averaged model (default: the averaged one if there is one)."""
+        raise NotImplementedError
+
+    def learn_one(self, x: Array, y: float, weight: float = 1.0) -> None:
+        """Learn from one dense row."""
+        if not np.isfinite(y) or not 0 <= weight < np.inf:
+            raise ValueError(f"y must be finite and the weight >= 0, got {y} and {weight}")
+        self.learn(self._one(x), np.array([y]), np.array([weight]))
+
+    def score_one(self, x: Array) -> list[float]:
+        """Scores of one dense row."""
+        return [float(s) for s in self.scores(self._one(x))[0]]
+
+    def _one(self, x: Array) -> Array:
+        if x.ndim != 1 or len(x) != self.columns:
+            raise ValueError(f"X has {x.shape[-1]} features, but the model expects {self.columns}")
+        if not np.isfinite(x).all():
+            at = int(np.argmin(np.isfinite(x)))
+            raise ValueError(f"x contains NaN or infinity in column {at}: impute or drop such examples first")
+        return x.astype(self.dtype)[None]
 
 
-def check_one(y: float, weight: float) -> None:
-    """Refuse a target or a weight that is no number to learn from."""
-    if not np.isfinite(y) or not 0 <= weight < np.inf:
-        raise ValueError(f"y must be finite and the weight >= 0, got {y} and {weight}")
-
-
-class Learner:
+class Learner(Engine):
     """An online learner: a hypothesis, a loss and an update.
 
     Parameters
@@ -106,7 +127,6 @@ class Learner:
 
     @property
     def columns(self) -> int:
-        """Number of features."""
         return self.run.columns
 
     # -- learning
@@ -125,11 +145,6 @@ class Learner:
                 w = 1.0 if weight is None else float(weight[i])
                 last[i], averaged[i] = self._round(x, float(y[i]), w, i, chance, room)
         return last, averaged
-
-    def learn_one(self, x: Array, y: float, weight: float = 1.0) -> None:
-        """Learn from one dense row."""
-        check_one(y, weight)
-        self.learn(one_row(x, self.columns, self.dtype), np.array([y]), np.array([weight]))
 
     def _round(self, x: Row, y: float, weight: float, i: int, chance: float, room: float) -> tuple[Array, Array]:
         f = self.hypothesis
@@ -184,10 +199,6 @@ class Learner:
                 k = f.row(x)
                 out[i] = f.average_scores(x, k, self.t) if average else f.scores(k)
         return out
-
-    def score_one(self, x: Array) -> list[float]:
-        """Scores of one dense row."""
-        return [float(s) for s in self.scores(one_row(x, self.columns, self.dtype))[0]]
 
     # -- what is inside
 

@@ -32,6 +32,11 @@ class Loss(Part):
     def __call__(self, y: float, s: Array) -> tuple[float, Array]:
         raise NotImplementedError
 
+    def each(self, y: float, S: Array) -> tuple[Array, Array]:
+        """Values and slopes for one target and rows of scores."""
+        values, slopes = zip(*(self(y, s) for s in S), strict=True)
+        return np.array(values), np.array(slopes)
+
     def at(self, threshold: float | None) -> Self:
         """This loss with its threshold moved (None: as it is)."""
         if threshold is None or self.threshold is None:
@@ -69,6 +74,18 @@ class MarginLoss(Loss):
             slope[label], slope[other] = derivative, -derivative
         return value, slope
 
+    def each(self, y: float, S: Array) -> tuple[Array, Array]:
+        slopes, at, label = np.zeros_like(S), np.arange(len(S)), int(y)
+        if S.shape[1] == 1:
+            values, derivatives = np.array([self.of_margin(q) for q in (y * S[:, 0]).tolist()]).T
+            slopes[:, 0] = derivatives * y
+        else:
+            others = np.where(np.arange(S.shape[1]) == label, -np.inf, S).argmax(axis=1)
+            margins = S[:, label] - S[at, others]
+            values, derivatives = np.array([self.of_margin(q) for q in margins.tolist()]).T
+            slopes[:, label], slopes[at, others] = derivatives, -derivatives
+        return values, slopes
+
 
 class Mistake(MarginLoss):
     """The perceptron's loss: 1 on a mistake (or a margin of at most `margin`), with slope 1.
@@ -98,6 +115,8 @@ class Mistake(MarginLoss):
             wrong = int(np.argmax(s)) != label or (self.margin > 0 and s[label] - s[other] <= self.margin)
             slope[label], slope[other] = -1.0 * wrong, 1.0 * wrong
         return float(wrong), slope
+
+    each = Loss.each
 
 
 class Hinge(MarginLoss):
@@ -158,6 +177,10 @@ class ResidualLoss(Loss):
     def __call__(self, y: float, s: Array) -> tuple[float, Array]:
         value, derivative = self.of_residual(s[0] - y)
         return value, np.array([derivative])
+
+    def each(self, y: float, S: Array) -> tuple[Array, Array]:
+        values, derivatives = np.array([self.of_residual(r) for r in (S[:, 0] - y).tolist()]).T
+        return values, derivatives[:, None]
 
 
 class Squared(ResidualLoss):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,8 @@ from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.learner import Learner
 from onkel.maps import Drawn, Fourier, Map, Reparameterized
 from onkel.part import Part
+from onkel.restarts import Restarts
+from onkel.text import Rows
 
 try:
     import onkel._core as _core
@@ -63,8 +65,27 @@ def use(engine: str) -> Iterator[None]:
         _choice = before
 
 
-def engine(learner: Learner | Hedge) -> Any:
+def parse_libsvm(text: bytes, base: int) -> Rows | None:
+    """`text.parse_libsvm` in C++; None where it is not built, or the text is not the usual."""
+    parts: Any = _core.parse_libsvm(text, base) if available() and _choice != "python" else None
+    return None if parts is None else Rows(*parts)
+
+
+def parse_table(text: bytes, separator: str, wanted: list[int]) -> tuple[Array, Array, int] | None:
+    """Numbers, places of the text cells, and number of rows of a table without quotes; None as above.
+
+    `wanted` says of each column: 0 skip, 1 number (NaN where the cell is empty), 2 text.
+    """
+    parts: Any = _core.parse_table(text, separator, wanted) if available() and _choice != "python" else None
+    return parts  # type: ignore[no-any-return]
+
+
+def engine(learner: Learner | Hedge | Restarts) -> Any:
     """The fastest engine for a learner, or a pool of learners of double precision, that has not begun."""
+    if isinstance(learner, Restarts):
+        if _choice == "native":
+            raise ValueError("no native engine: Restarts has no C++ twin")
+        return learner
     components: list[Learner] = learner.learners if isinstance(learner, Hedge) else [learner]
     parts = [part for one in components for part in (*one.hypothesis.parts, one.loss, one.update)]
     parts += [learner.loss] if isinstance(learner, Hedge) and learner.loss is not None else []
@@ -136,6 +157,7 @@ class NativeLearner:
         self.average, self.outputs, self.dtype = learner.average, learner.outputs, learner.dtype
         self.reach, self._seed, self._columns = learner.reach, learner.run.seed, learner.columns
         self._map = _map(learner.hypothesis)
+        self._explicit = isinstance(learner.hypothesis, Features) and not isinstance(self._map, Reparameterized)
         make = _core.Learner32 if learner.dtype == np.float32 else _core.Learner64
         self._core = make(
             _hypothesis(learner.hypothesis, map),
@@ -156,6 +178,11 @@ class NativeLearner:
         averaged = np.empty_like(last) if self.average else last
         self._core.learn(*_fields(X), y, weight, last, averaged)
         return last, averaged
+
+    @property
+    def family(self) -> tuple[Any, ...] | None:
+        """Equal for learners with the same explicit features of unnamed columns; None if they are its own."""
+        return (self._map, self._seed, self._columns, self.dtype, self.outputs) if self._explicit else None
 
     def check(self, X: Any) -> None:
         """Refuse rows whose numbers would overflow, before anything is learned."""
@@ -236,7 +263,7 @@ class NativeHedge(Hedge):
         for (_, _, seed), members in self._drawn_alike.items():
             if len(members) == 1:
                 continue
-            directions = np.ascontiguousarray(maps[members[0]].at_width_one(keys, seed))
+            directions = np.ascontiguousarray(maps[members[0]].spectrum(keys, seed))
             common.append(_core.Common(directions))
             for i in members:
                 factor = maps[i].kernel.frequency
@@ -268,6 +295,16 @@ class NativeHedge(Hedge):
         out = np.empty((X.shape[0], self.outputs))
         self._core.scores(*_fields(self._fine(X)), self.losses, out)
         return out
+
+
+def learn_together(family: Sequence[NativeLearner], X: Any, y: Array) -> list[tuple[Array, Array] | None]:
+    """What `learn` of each would return, None for one that diverged; the features are computed once for all."""
+    last = np.empty((len(family) * len(y), family[0].outputs))
+    averaged = np.empty_like(last)
+    group: list[Any] = [learner._core for learner in family]
+    lost = type(group[0]).learn_together(group, *_fields(X), y, last, averaged)
+    parts = zip(np.split(last, len(family)), np.split(averaged, len(family)), strict=True)
+    return [None if gone else both for gone, both in zip(lost, parts, strict=True)]
 
 
 def _fields(X: Any) -> tuple[Any, Any, Any]:

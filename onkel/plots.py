@@ -1,7 +1,7 @@
-"""Line charts: `chart` for the report's page, `figure` as an SVG file of its own, `trail` for what a model learns.
+"""Line charts: `chart` for a page, `figure` as an SVG file of its own, `trail` for what a model learns.
 
-In a page the lines live in an SVG that stretches with it; all text is HTML around it, which keeps its size on a
-phone. Colours are those of the page's style sheet (`--line-0` and so on). A figure brings its own, for light and dark.
+In a page the lines are drawn by its script, page.js, which can choose, hide, zoom and read them. A figure is drawn
+here, and looks like the page's chart at rest.
 """
 
 from __future__ import annotations
@@ -10,22 +10,31 @@ import dataclasses
 import html
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 Floats = NDArray[np.float64]
+Unit = Literal["share", "number", "count", "seconds"]
 
-COLOURS = 8  # the style sheet defines --line-0 ... --line-7; further lines repeat them with other dash patterns
-_DASHES = ("", "7 4", "2 3", "10 3 2 3")
-_LABEL_HEIGHT = 21  # pixels
-_LEAST_HEIGHT = 360
-_UNIT = 1000.0  # the SVG's own coordinates run from 0 to this in both directions
+# On light and on dark ground. Told apart also without red, green or blue cones: CIE76 difference >= 14 in Machado's
+# simulations; contrast >= 3. Further lines repeat them with other dash patterns.
+PALETTE = (
+    ("#005ecd", "#528fcb"),
+    ("#b64800", "#f77b3c"),
+    ("#009d6f", "#22c08e"),
+    ("#b65390", "#eb91c3"),
+    ("#de7a00", "#f5b82f"),
+    ("#4094f4", "#9bd8fb"),
+    ("#4a4b51", "#cbd6c7"),
+    ("#7c3390", "#b282ff"),
+)
+COLOURS = len(PALETTE)
+_DASHES = ("none", "7 4", "2 3", "10 3 2 3")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -36,6 +45,42 @@ class Line:
     number: int
     x: Floats
     y: Floats
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Panel:
+    """One measure of several lines.
+
+    Parameters
+    ----------
+    name : a word or two, to choose it by.
+    title, horizontal : what is drawn, and what the horizontal axis counts.
+    lines : those that have such a measure.
+    unit, count : how values, and places on the horizontal axis, are written.
+    noisy : the beginning, and a line far above the others, may leave the picture (see `fit`).
+    log : a logarithmic horizontal axis, to begin with.
+    """
+
+    name: str
+    title: str
+    lines: Sequence[Line]
+    horizontal: str = "examples"
+    unit: Unit = "number"
+    count: Unit = "count"
+    noisy: bool = False
+    log: bool = False
+
+    def figure(self, prefix: str = "") -> str:
+        """It alone, as an SVG document; the prefix goes before the title."""
+        return figure(
+            self.lines,
+            title=prefix + self.title,
+            horizontal=self.horizontal,
+            vertical=fit(self.lines, noisy=self.noisy),
+            log=self.log,
+            tick=TICKS[self.unit],
+            count=TICKS[self.count],
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,63 +107,75 @@ def axis(low: float, high: float, *, about: int = 5, whole: bool = False) -> Axi
     return Axis(ticks[0], ticks[-1], tuple(ticks))
 
 
-def error_axis(lines: Sequence[Line]) -> Axis:
-    """The vertical axis for cumulative errors.
+def fit(lines: Sequence[Line], *, noisy: bool) -> Axis:
+    """The vertical axis for lines; it starts at 0 unless all of them stay in the upper half.
 
-    The first fifth of a cumulative curve is mostly noise and may leave the picture; so may a line that ends
-    far above all others. The axis starts at 0 unless all lines stay in the upper half.
+    The first fifth of a noisy curve, such as a cumulative error, may leave the picture; so may a line that ends
+    far above all others.
     """
-    tails = [line.y[line.x >= 0.2 * line.x[-1]] for line in lines]
+    tails = [line.y[line.x >= 0.2 * line.x[-1]] if noisy else line.y for line in lines]
     finite = [tail[np.isfinite(tail)] for tail in tails]
     peaks = [float(tail.max()) for tail in finite if len(tail)]
     if not peaks:
         return axis(0.0, 1.0)
-    top = min(max(peaks), 3.0 * float(np.quantile(peaks, 0.5)))
+    top, middle = max(peaks), float(np.quantile(peaks, 0.5))
+    top = 3 * middle if noisy and top > 5 * middle else top
     bottom = min(float(tail.min()) for tail in finite if len(tail))
-    return axis(min(bottom, 0.9 * top) if bottom > 0.5 * top else 0.0, top)
+    return axis(min(bottom, 0.9 * top) if bottom > 0.5 * top else min(0.0, bottom), top)
 
 
-def chart(
-    lines: Sequence[Line],
-    *,
-    title: str,
-    horizontal: str,
-    show: Callable[[float], str],
-    tick: Callable[[float], str],
-    vertical: Axis,
-    spare: int = 0,
-) -> str:
-    """A figure as an HTML fragment.
-
-    Parameters
-    ----------
-    lines : all with the same x.
-    title, horizontal : what is drawn, and what the horizontal axis counts.
-    show, tick : a value as text, for labels and for the round marks of the vertical axis.
-    vertical : the vertical axis; parts of lines outside are cut off.
-    spare : number of the chart on its page, which makes its identifiers unique.
-    """
-    across = axis(0.0, float(lines[0].x[-1]), about=7, whole=True)
-    height = max(_LEAST_HEIGHT, _LABEL_HEIGHT * len(lines))
-    ends = [_clip(1.0 - vertical.share(line.y[-1])) for line in lines]
-    places = spread(ends, _LABEL_HEIGHT / height)
+def chart(panels: Sequence[Panel]) -> str:
+    """An interactive chart as an HTML fragment for `page.render`: one panel is seen at a time, the first at first."""
+    first = panels[0]
     return "\n".join(
         [
-            f'<figure class="chart" style="--height:{height}px">',
-            f"<figcaption>{html.escape(title)}</figcaption>",
-            '<div class="frame">',
-            _vertical_labels(vertical, tick),
-            '<div class="plot">',
-            _drawing(lines, across, vertical, spare),
-            "</div>",
-            _horizontal_labels(across, horizontal),
-            _leaders(lines, ends, places),
-            _legend(lines, places, show),
-            "</div>",
-            _data(lines, across, vertical, show),
+            '<figure class="chart">',
+            f"<figcaption>{html.escape(first.title)}</figcaption>",
+            f"<noscript>{first.figure()}</noscript>",
+            f'<script type="application/json">{_data(panels)}</script>',
             "</figure>",
         ]
     )
+
+
+def _data(panels: Sequence[Panel]) -> str:
+    """What page.js draws from, as JSON that cannot end its element; a value that is not finite becomes null."""
+    numbers = {line.name: line.number for panel in panels for line in panel.lines}
+    content = {
+        "learners": [{"name": name, "number": number} for name, number in numbers.items()],
+        "panels": [_panel_data(panel, list(numbers)) for panel in panels],
+    }
+    return json.dumps(content, separators=(",", ":")).replace("<", chr(92) + "u003c")
+
+
+def _panel_data(panel: Panel, names: Sequence[str]) -> dict[str, Any]:
+    """The lines in the order of the names; an x that all share is written once."""
+    words = {field.name: getattr(panel, field.name) for field in dataclasses.fields(panel) if field.name != "lines"}
+    lines = {line.name: line for line in panel.lines}
+    common = panel.lines[0].x
+    shared = all(np.array_equal(line.x, common) for line in panel.lines)
+    return words | {
+        "x": [_digits(x, 9) for x in common] if shared else [],
+        "lines": [_points(lines[name], shared) if name in lines else {"y": None} for name in names],
+    }
+
+
+def _points(line: Line, shared: bool) -> dict[str, Any]:
+    y = {"y": [_digits(value, 4) for value in line.y]}
+    return y if shared else y | {"x": [_digits(value, 4) for value in line.x]}
+
+
+def _digits(value: float, most: int) -> float | int | None:
+    """A number in few digits."""
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{most}g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def style_sheet() -> str:
+    """The colours of lines as CSS variables."""
+    return "\n".join(f"  --line-{i}: light-dark({light}, {dark});" for i, (light, dark) in enumerate(PALETTE))
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
@@ -144,103 +201,32 @@ def _clip(share: Any) -> float:
     return min(max(value, 0.0), 1.0) if math.isfinite(value) else 0.0
 
 
-def _look(number: int) -> str:
-    dash = _DASHES[number // COLOURS % len(_DASHES)]
-    dashed = f";stroke-dasharray:{dash}" if dash else ""
-    return f'style="--line:var(--line-{number % COLOURS}){dashed}"'
-
-
 def swatch(number: int) -> str:
-    """A short piece of a line, for legends and tables."""
-    return f'<svg class="swatch" aria-hidden="true"><path {_look(number)} d="M1 5H25"/></svg>'
-
-
-def _drawing(lines: Sequence[Line], across: Axis, vertical: Axis, spare: int) -> str:
-    grid = "".join(
-        f'<path class="grid" d="M0 {y:.1f}H{_UNIT:g}"/>' for y in _UNIT * (1 - vertical.share(vertical.ticks))
-    )
-    # The last lines are drawn on top: draw the worst first, the best over them.
-    paths = "\n".join(
-        f'<path class="line" data-line="{i}" {_look(line.number)} d="{_path(line, across, vertical)}"/>'
-        for i, line in reversed(list(enumerate(lines)))
-    )
-    dots = "".join(f'<path class="dot" data-line="{i}" {_look(line.number)}/>' for i, line in enumerate(lines))
-    return (
-        f'<svg viewBox="0 0 {_UNIT:g} {_UNIT:g}" preserveAspectRatio="none" aria-hidden="true">'
-        f'<clipPath id="plot-{spare}"><rect width="{_UNIT:g}" height="{_UNIT:g}"/></clipPath>'
-        f'{grid}<path class="cursor"/><g clip-path="url(#plot-{spare})">\n{paths}\n{dots}</g></svg>'
-    )
-
-
-def _path(line: Line, across: Axis, vertical: Axis) -> str:
-    """The points of a line, with gaps where values are not finite; far ones are held near the picture."""
-    points = zip(_UNIT * across.share(line.x), _UNIT * (1 - vertical.share(line.y)), strict=True)
-    words, pen = [], "M"
-    for x, y in points:
-        if math.isfinite(y):
-            words.append(f"{pen}{x:.1f} {min(max(y, -9 * _UNIT), 9 * _UNIT):.1f}")
-        pen = "L" if math.isfinite(y) else "M"
-    return "".join(words)
-
-
-def _vertical_labels(vertical: Axis, tick: Callable[[float], str]) -> str:
-    labels = "".join(
-        f'<span style="top:{100 * (1 - share):.2f}%">{html.escape(tick(value))}</span>'
-        for value, share in zip(vertical.ticks, vertical.share(vertical.ticks), strict=True)
-    )
-    return f'<div class="vertical" aria-hidden="true">{labels}</div>'
-
-
-def _horizontal_labels(across: Axis, text: str) -> str:
-    labels = "".join(
-        f'<span style="left:{100 * share:.2f}%">{value:,.0f}</span>'
-        for value, share in zip(across.ticks, across.share(across.ticks), strict=True)
-    )
-    return f'<div class="horizontal" aria-hidden="true">{labels}<em>{html.escape(text)}</em></div>'
-
-
-def _leaders(lines: Sequence[Line], ends: Sequence[float], places: Sequence[float]) -> str:
-    """Short strokes from the end of each line to its label."""
-    strokes = "".join(
-        f'<path class="leader" data-line="{i}" {_look(line.number)} d="M0 {end:.4f}L1 {place:.4f}"/>'
-        for i, (line, end, place) in enumerate(zip(lines, ends, places, strict=True))
-    )
-    frame = 'viewBox="0 0 1 1" preserveAspectRatio="none"'
-    return f'<svg class="leaders" {frame} aria-hidden="true">{strokes}</svg>'
-
-
-def _legend(lines: Sequence[Line], places: Sequence[float], show: Callable[[float], str]) -> str:
-    buttons = "\n".join(
-        f'<button type="button" data-line="{i}" aria-pressed="true" style="top:{100 * place:.2f}%">'
-        f"{swatch(line.number)}<span>{breakable(line.name)}</span> "
-        f"<output>{html.escape(show(float(line.y[-1])))}</output></button>"
-        for i, (line, place) in enumerate(zip(lines, places, strict=True))
-    )
-    return f'<div class="legend">{buttons}</div>'
-
-
-def breakable(name: str) -> str:
-    """A name that may be broken before a capital where room is scarce."""
-    return "<wbr>".join(html.escape(part) for part in re.split(r"(?<=[a-z])(?=[A-Z])", name))
-
-
-def _data(lines: Sequence[Line], across: Axis, vertical: Axis, show: Callable[[float], str]) -> str:
-    """What the page's script needs for the read-out: where the points are, and the words to show there."""
-    content = {
-        "seen": [f"{x:,.0f}" for x in lines[0].x],
-        "across": [round(float(share), 5) for share in across.share(lines[0].x)],
-        "down": [[round(_clip(1 - share), 5) for share in vertical.share(line.y)] for line in lines],
-        "text": [[show(float(y)) for y in line.y] for line in lines],
-    }
-    # "</script>" inside a name must not end the element
-    return f'<script type="application/json">{json.dumps(content).replace("<", chr(92) + "u003c")}</script>'
+    """A short piece of a line, for tables."""
+    look = f"stroke:var(--line-{number % COLOURS});stroke-dasharray:{_dash(number)}"
+    return f'<svg class="swatch" aria-hidden="true"><path style="{look}" d="M1 5H25"/></svg>'
 
 
 # -- figures: one SVG file, for manuals and papers
 
-_PALETTE = ("#2a78c2", "#d1600f", "#2b8a4b", "#b0368f", "#8a6d00", "#6a51c9", "#c93a3a", "#12858f")
-_SIZE = (760, 400)
-_FRAME = (58, 40, 560, 350)  # left, top, right, bottom of the plot
+_WIDTH, _LEAST_HEIGHT = 760, 400
+_LEFT, _TOP, _RIGHT, _BELOW = 64, 40, 560, 50  # the plot: its left, top and right edge, and the room under it
+_LABEL = 17
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{1e6 * seconds:.3g} µs" if seconds else "0"
+
+
+TICKS: dict[Unit, Callable[[float], str]] = {
+    "share": lambda value: f"{100 * value:.3g} %",
+    "number": "{:.3g}".format,
+    "count": "{:,.0f}".format,
+    "seconds": _time,
+}
 
 
 def trail(
@@ -288,6 +274,7 @@ def figure(
     vertical: Axis | None = None,
     log: bool = False,
     tick: Callable[[float], str] = "{:g}".format,
+    count: Callable[[float], str] = "{:,g}".format,
 ) -> str:
     """A chart as a self-contained SVG document.
 
@@ -295,55 +282,82 @@ def figure(
     ----------
     lines : each with its own x
     title, horizontal : what is drawn, and what the horizontal axis counts
-    vertical : the vertical axis (default: from 0); parts of lines outside are cut off
-    log : a logarithmic horizontal axis
-    tick : a value of the vertical axis as text
+    vertical : the vertical axis (default: `fit`); parts of lines outside are cut off
+    log : a logarithmic horizontal axis, of what is positive
+    tick, count : values of the vertical and of the horizontal axis as text (default: plain numbers)
     """
-    left, top, right, bottom = _FRAME
-    height = bottom - top
-    finite = np.concatenate([line.y[np.isfinite(line.y)] for line in lines])
-    down = vertical or axis(min(0.0, float(finite.min(initial=0))), float(finite.max(initial=0)))
+    height = max(_LEAST_HEIGHT - _TOP - _BELOW, _LABEL * len(lines))
+    bottom = _TOP + height
+    down = vertical or fit(lines, noisy=False)
     ends = np.concatenate([line.x for line in lines])
     across = _log_axis(ends) if log else axis(0.0, float(ends.max()), about=7, whole=True)
 
     def place(x: Any, y: Any) -> tuple[Floats, Floats]:
         """Where points lie on the paper."""
-        values = np.log10(x) if log else np.asarray(x)
-        return left + (right - left) * across.share(values), bottom - height * down.share(y)
+        with np.errstate(divide="ignore"):  # 0 lies infinitely far to the left, and is not drawn
+            values = np.log10(x) if log else np.asarray(x)
+        return _LEFT + (_RIGHT - _LEFT) * across.share(values), bottom - height * down.share(y)
 
-    text = [f'<text x="{left}" y="22" class="title">{html.escape(title)}</text>']
+    text = [f'<text x="{_LEFT}" y="22" class="title">{html.escape(title)}</text>']
     for value, share in zip(down.ticks, down.share(down.ticks), strict=True):
         y = bottom - height * float(share)
-        text.append(f'<path class="grid" d="M{left} {y:.1f}H{right}"/>')
-        text.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{html.escape(tick(value))}</text>')
+        text.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_RIGHT}"/>')
+        text.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{html.escape(tick(value))}</text>')
     for value, share in zip(across.ticks, across.share(across.ticks), strict=True):
-        label = f"{10**value:g}" if log else f"{value:,.0f}"
-        x = left + (right - left) * float(share)
+        label = count(10**value if log else value)
+        x = _LEFT + (_RIGHT - _LEFT) * float(share)
         text.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="middle">{label}</text>')
-    text.append(f'<text x="{right}" y="{bottom + 38}" text-anchor="end">{html.escape(horizontal)}</text>')
-    text.append(f'<clipPath id="plot"><rect x="{left}" y="{top}" width="{right - left}" height="{height}"/></clipPath>')
+    text.append(f'<text x="{_RIGHT}" y="{bottom + 38}" text-anchor="end">{html.escape(horizontal)}</text>')
+    box = (_LEFT, _TOP, _RIGHT - _LEFT, height)
+    text.append('<svg x="{}" y="{}" width="{}" height="{}" viewBox="{} {} {} {}">'.format(*box, *box))  # cuts off
+    for line in reversed(lines):  # the first over the others
+        drawn = [(a, b) for a, b in zip(*place(line.x, line.y), strict=True) if math.isfinite(a) and math.isfinite(b)]
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in drawn)
+        text.append(f'<polyline {_look(line)} points="{points}"/>')
+    text.append("</svg>")
     shares = [_clip(1.0 - down.share(line.y[-1])) for line in lines]
-    gap = min(17 / height, 1 / max(len(lines), 1))
-    for line, share, label_share in zip(lines, shares, spread(shares, gap), strict=True):
-        look = f'stroke="{_PALETTE[line.number % COLOURS]}" stroke-dasharray="{_DASHES[line.number // COLOURS % 4]}"'
-        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(*place(line.x, line.y), strict=True) if math.isfinite(b))
-        text.append(f'<polyline class="line" clip-path="url(#plot)" {look} points="{points}"/>')
-        begin, target = float(place(line.x[-1:], line.y[-1:])[0][0]), top + height * label_share
-        text.append(
-            f'<path class="leader" {look} d="M{begin:.1f} {top + height * share:.1f}L{right + 24} {target:.1f}"/>'
-        )
-        name = f"{html.escape(line.name)}: {html.escape(tick(_three(line.y[-1])))}"
-        text.append(f'<text x="{right + 30}" y="{target + 4:.1f}">{name}</text>')
-    style = (
-        "text{font:13px system-ui,sans-serif;fill:#333}.title{font-weight:600;font-size:15px}"
-        ".grid{stroke:#8884;fill:none}.line{fill:none;stroke-width:2;stroke-linejoin:round}.leader{fill:none;opacity:.4}"
-        "@media(prefers-color-scheme:dark){text{fill:#ddd}}"
-    )
-    width, tall = _SIZE
+    names = [f"{line.name}: {tick(_three(line.y[-1])) if math.isfinite(line.y[-1]) else 'diverged'}" for line in lines]
+    gap = min(_LABEL / height, 1 / max(len(lines), 1))
+    for line, name, share, label_share in zip(lines, names, shares, spread(shares, gap), strict=True):
+        end, target = float(place(line.x[-1:], line.y[-1:])[0][0]), _TOP + height * label_share
+        text.append(_end(line, end, _TOP + height * share, target))
+        text.append(f'<path {_look(line)} d="M{_RIGHT + 28} {target:.1f}h22"/>')
+        text.append(f'<text x="{_RIGHT + 56}" y="{target + 4:.1f}">{html.escape(name)}</text>')
+    width = max(_WIDTH, _RIGHT + 64 + 7 * max(map(len, names)))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {tall}" role="img" '
-        f'aria-label="{html.escape(title)}"><style>{style}</style>\n' + "\n".join(text) + "\n</svg>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + _BELOW}" role="img" '
+        f'aria-label="{html.escape(title)}"><style>{_style()}</style>\n' + "\n".join(text) + "\n</svg>\n"
     )
+
+
+def _end(line: Line, x: float, y: float, target: float) -> str:
+    """From the end of a line to its name; where it ends before the others, a point: leaders would cross them all."""
+    if not math.isfinite(line.y[-1]):
+        return ""
+    if x < _RIGHT - 1:
+        return f'<circle class="end{line.number % COLOURS}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+    return f'<path class="line{line.number % COLOURS} leader" d="M{x:.1f} {y:.1f}L{_RIGHT + 24} {target:.1f}"/>'
+
+
+def _style() -> str:
+    light, dark = (
+        "".join(f".line{i}{{stroke:{pair[k]};fill:none}}.end{i}{{fill:{pair[k]}}}" for i, pair in enumerate(PALETTE))
+        for k in (0, 1)
+    )
+    return (
+        "text{font:13px system-ui,sans-serif;fill:#333}.title{font-weight:600;font-size:15px}"
+        ".grid{stroke:#8884;fill:none}.line{stroke-width:2;stroke-linejoin:round}.leader{opacity:.5}"
+        f"{light}@media(prefers-color-scheme:dark){{text{{fill:#ddd}}{dark}}}"
+    )
+
+
+def _look(line: Line) -> str:
+    return f'class="line line{line.number % COLOURS}" stroke-dasharray="{_dash(line.number)}"'
+
+
+def _dash(number: int) -> str:
+    """Lines of one colour are told apart by their dashes."""
+    return _DASHES[number // COLOURS % len(_DASHES)]
 
 
 def _three(value: float) -> float:
@@ -353,7 +367,7 @@ def _three(value: float) -> float:
 
 def _log_axis(values: Floats) -> Axis:
     """An axis of powers of ten, with marks at 1, 2 and 5 times them."""
-    low, high = math.log10(float(values.min())), math.log10(float(values.max()))
+    low, high = np.log10(values[values > 0].min()), np.log10(values.max())
     marks = [math.log10(m) + p for p in range(math.floor(low), math.ceil(high) + 1) for m in (1, 2, 5)]
     pad = 0.02 * max(high - low, 0.1)
     return Axis(low - pad, high + pad, tuple(m for m in marks if low - pad <= m <= high + pad))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onkel.hypothesis import Expansion
 
 Array = np.ndarray[Any, np.dtype[Any]]
+FAR = 1e-9  # a kernel value, relative to k(x, x), that counts as zero when neighbours are sought
 
 
 def join(f: Expansion, round: Round, coef: Array, factor: Factor) -> bool:
@@ -218,6 +219,7 @@ class Refit(Bounded):
 def meet(f: Expansion, k: Array, memory: Memory) -> None:
     """The newest term, whose row is `k`, finds its nearest, and may be nearer to others than theirs."""
     near, diagonal = memory["nearest"], term_diagonals(f)
+    k = without_dust(k, diagonal)
     theirs = np.where(near >= 0, diagonal[near] - 2 * memory["affinity"], np.inf)
     closer = diagonal[-1] - 2 * k[:-1] < theirs
     memory["nearest"] = np.append(np.where(closer, f.n - 1, near), -1)
@@ -231,8 +233,19 @@ def miss(f: Expansion, i: int, memory: Memory) -> None:
     orphans = np.flatnonzero(near == i).tolist()
     near[near == f.n] = i
     memory["nearest"], memory["affinity"] = near, removed(memory["affinity"], i)
+    diagonal = term_diagonals(f)
+    equal = bool(f.n and diagonal.min() == diagonal.max())
+    oldest = int(np.argmin(f.born)) if f.n else -1
     for j in orphans:
-        seek(f, j, f.row(f.basis.row(j)), memory)
+        if equal and memory["affinity"][j] == 0 and j != oldest:
+            memory["nearest"][j] = oldest  # far from all others, so that all of them are equals
+        else:
+            seek(f, j, without_dust(f.row(f.basis.row(j)), diagonal), memory)
+
+
+def without_dust(k: Array, diagonal: Array) -> Array:
+    """Kernel values with those that cannot be told from 0 set to it, so that what is far away is equally far."""
+    return np.where(np.abs(k) < FAR * diagonal, 0.0, k)
 
 
 def seek(f: Expansion, i: int, k: Array, memory: Memory) -> None:

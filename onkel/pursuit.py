@@ -300,14 +300,18 @@ class AlmostLinearDependence(Budget):
     The coefficients are those of least squares with every example replaced by its projection. With a = K^-1 k(x), C
     the inverse of the sum of all a a' and coef the residual y - f(x), as from Gradient(eta=1):
     a new term gets coef / distance^2, and the others move by -a times that; otherwise they move by
-    K^-1 C a coef / (1 + a' C a). An example without a residual counts like any other.
+    K^-1 C a coef / (1 + a' C a). An example without a residual counts like any other. Once there are `budget` terms no
+    other joins: every example is then taken as its projection.
     """
 
     nu: float = 0.01
+    budget: int | None = None
 
     def __post_init__(self) -> None:
         self._nonnegative("nu")
         self._finite("nu")
+        if self.budget is not None:
+            self._integer("budget", least=1)
 
     def start(self, seed: int) -> Memory:
         return {"factor": Factor(), "covariance": np.zeros((0, 0))}
@@ -317,7 +321,7 @@ class AlmostLinearDependence(Budget):
             return
         factor, C = memory["factor"], memory["covariance"]
         a, distance2 = factor.project(round.k, round.kxx)
-        if distance2 > (self.nu if f.n else 0):
+        if distance2 > (self.nu if f.n else 0) and f.n != self.budget:
             step = divided(f, coef, distance2)
             f.add(-a, step)
             f.append(round, step)

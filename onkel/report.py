@@ -1,23 +1,29 @@
-"""A race as one self-contained HTML page: curves, tables, settings, and the machine it ran on."""
+"""Races as one self-contained HTML page: curves, tables, settings, and the machine they ran on; and as figures."""
 
 from __future__ import annotations
 
 import datetime
-import html
-import importlib.resources
 import math
 import os
 import platform
-import string
+import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import onkel
-from onkel import native, plots
+from onkel import native, page, plots
 from onkel.datasets import Task
 from onkel.evaluate import Result, Standings, Trace
+
+Floats = NDArray[np.float64]
+Quantity = Callable[[Trace], NDArray[Any]]
+
+_WINDOW = 0.1  # of the stream: what counts as recent
 
 
 def environment() -> dict[str, str]:
@@ -37,6 +43,7 @@ def render(
     *,
     title: str = "onkel race",
     lead: str = "",
+    notice: str = "",
     command: str = "",
     machine: Mapping[str, str] | None = None,
 ) -> str:
@@ -45,35 +52,36 @@ def render(
     Parameters
     ----------
     races : one section each.
-    title, lead : the heading, and a sentence under it.
-    command : the shell command that made the page, shown at its foot.
+    title, lead, notice, command : as in `page.render`.
     machine : default: `environment()`.
     """
     numbers = _numbers(races)
-    machine = environment() if machine is None else machine
-    template = string.Template(importlib.resources.files("onkel").joinpath("report.html").read_text("utf-8"))
-    return template.substitute(
-        version=html.escape(onkel.__version__),
-        title=html.escape(title),
-        lead=f'<p class="soft">{html.escape(lead)}</p>' if lead else "",
-        environment="\n".join(f"<div>{_pair(name, value)}</div>" for name, value in machine.items()),
-        contents=_contents(races),
-        overview=_overview(races, numbers),
-        sections="\n".join(_section(race, numbers, i) for i, race in enumerate(races)),
-        footer=_footer(command),
+    overview = [_overview(races, numbers)] if len(races) > 1 else []
+    return page.render(
+        title,
+        [*overview, *(_section(race, numbers) for race in races)],
+        lead=lead,
+        notice=notice,
+        command=command,
+        facts=environment() if machine is None else machine,
+        footer="Each example is predicted before it is learned. Times are of predicting and learning alone.",
     )
 
 
-def write(
-    path: str | Path,
-    races: Sequence[Standings],
-    *,
-    title: str = "onkel race",
-    lead: str = "",
-    command: str = "",
-) -> None:
-    """Write the page to a file."""
-    Path(path).write_text(render(races, title=title, lead=lead, command=command), encoding="utf-8")
+def write(path: str | Path, races: Sequence[Standings], **words: Any) -> None:
+    """Write the page to a file; words: as of `render`."""
+    Path(path).write_text(render(races, **words), encoding="utf-8")
+
+
+def figures(races: Sequence[Standings]) -> dict[str, str]:
+    """All curves as SVG documents, by a name for a file, such as "digits-recent-error"."""
+    numbers = _numbers(races)
+    return {
+        re.sub(r"\W+", "-", f"{race.stream.name} {panel.name}"): panel.figure(f"{race.stream.name}: ")
+        for race in races
+        if race.results
+        for panel in panels(race, numbers)
+    }
 
 
 def measure(task: Task) -> str:
@@ -93,14 +101,6 @@ def show_time(microseconds: float) -> str:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.1f} %" if math.isfinite(value) else "diverged"
-
-
-def _percent_mark(value: float) -> str:
-    return f"{100 * value:.3g} %"
-
-
-def _plain_mark(value: float) -> str:
-    return f"{value:.3g}"
 
 
 def _plain(value: float) -> str:
@@ -125,44 +125,38 @@ def _numbers(races: Sequence[Standings]) -> dict[str, int]:
     return {name: i for i, name in enumerate(names)}
 
 
-def _contents(races: Sequence[Standings]) -> str:
-    if len(races) < 2:
-        return ""
-    links = "".join(f'<a href="#race-{i}">{html.escape(race.stream.name)}</a>' for i, race in enumerate(races))
-    return f"<nav>{links}</nav>"
-
-
-def _overview(races: Sequence[Standings], numbers: Mapping[str, int]) -> str:
-    """All learners against all streams, where there are several."""
-    if len(races) < 2:
-        return ""
+def _overview(races: Sequence[Standings], numbers: Mapping[str, int]) -> page.Section:
+    """All learners against all streams."""
     columns = [{result.name: result for result in race.results} for race in races]
-    heads = [("learner", ""), *((race.stream.name, measure(race.stream.task)) for race in races)]
-    rows = []
-    for name, number in numbers.items():
-        cells = [_name_cell(name, number)]
-        for race, column in zip(races, columns, strict=True):
-            cells.append(_error_cell(race, column[name], deviation=False) if name in column else _cell("", "–"))
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    return f'<section class="overview">\n<h2>At a glance</h2>\n{_sortable_table(heads, rows)}\n</section>'
-
-
-def _section(race: Standings, numbers: Mapping[str, int], i: int) -> str:
-    stream = race.stream
-    heading = f"<h2>{html.escape(stream.name)}</h2>\n<p>{html.escape(stream.description)}</p>"
-    if not race.results:
-        return f'<section id="race-{i}">\n{heading}\n<p class="soft">No learner finished.</p>\n</section>'
-    return "\n".join(
+    heads = ["learner", *(f"{race.stream.name}\n{measure(race.stream.task)}" for race in races)]
+    rows = [
         [
-            f'<section id="race-{i}">',
-            heading,
-            f'<p class="soft">{html.escape(summary(race))}</p>',
-            _chart(race, numbers, i),
-            _table(race, numbers),
-            _settings(race),
-            "</section>",
+            page.Cell(name, line=number),
+            *(
+                _error_cell(race, column[name]) if name in column else page.ABSENT
+                for race, column in zip(races, columns, strict=True)
+            ),
         ]
-    )
+        for name, number in numbers.items()
+    ]
+    return page.Section("At a glance", page.table(heads, rows))
+
+
+def _section(race: Standings, numbers: Mapping[str, int]) -> page.Section:
+    about = page.paragraph(race.stream.description)
+    if not race.results:
+        return page.Section(race.stream.name, about + page.paragraph("No learner finished.", soft=True))
+    settings = {
+        result.name: ", ".join(f"{name}={value}" for name, value in result.settings.items()) for result in race.results
+    }
+    parts = [
+        about,
+        page.paragraph(summary(race), soft=True),
+        plots.chart(panels(race, numbers)),
+        _table(race, numbers),
+        page.definitions("Settings of the learners", settings),
+    ]
+    return page.Section(race.stream.name, "\n".join(parts))
 
 
 def summary(race: Standings) -> str:
@@ -174,98 +168,109 @@ def summary(race: Standings) -> str:
     return f"{kind}; {race.examples:,} examples, {stream.features} features; {orders}"
 
 
-def _chart(race: Standings, numbers: Mapping[str, int], i: int) -> str:
-    task = race.stream.task
-    seen = race.results[0].traces[0].seen.astype(np.float64)
-    lines = [plots.Line(result.name, numbers[result.name], seen, result.mean(_error)) for result in race.results]
-    name = measure(task)
-    subject = f"{name[0].upper()}{name[1:]} of all predictions so far"
+def panels(race: Standings, numbers: Mapping[str, int]) -> list[plots.Panel]:
+    """What a race can draw: errors against examples and time, further measures, sizes, times.
+
+    `numbers` are those of the lines.
+    """
+    name = measure(race.stream.task)
     over = f", mean of {race.orders} orders" if race.orders > 1 else ""
-    return plots.chart(
-        lines,
-        title=f"{subject}, each made before its example was learned{over}",
-        horizontal="examples",
-        show=show_error(task),
-        tick=_percent_mark if task == "classification" else _plain_mark,
-        vertical=plots.error_axis(lines),
-        spare=i,
-    )
+
+    def panel(word: str, title: str, y: Quantity, x: Quantity = _seen, **more: Any) -> plots.Panel:
+        lines = [
+            plots.Line(result.name, numbers[result.name], result.mean(x), curve)
+            for result in race.results
+            if not np.isnan(curve := result.mean(y)).all()
+        ]
+        return plots.Panel(word, f"{title}{over}", lines, **more)
+
+    error: dict[str, Any] = {"unit": "share" if race.stream.task == "classification" else "number", "noisy": True}
+    time: dict[str, Any] = {"horizontal": "time", "count": "seconds", "log": True}
+    made = [
+        panel("error so far", f"{name} so far", _error, **error),
+        panel("recent error", f"{name} in a window of {100 * _WINDOW:.0f} % of the stream", recent, **error),
+        panel("error by time", f"{name} so far, against the time spent", _error, _seconds, **time, **error),
+        *(
+            panel(_words(key), f"{_words(key)} so far", partial(_measured, key), noisy=True)
+            for key in race.results[0].measures
+        ),
+        panel("support vectors", "support vectors held", _size, unit="count"),
+        panel("time", "time spent so far", _seconds, unit="seconds"),
+    ]
+    return [panel for panel in made if panel.lines]
 
 
-def _error(trace: Trace) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _seen(trace: Trace) -> Floats:
+    return trace.seen.astype(np.float64)
+
+
+def _seconds(trace: Trace) -> Floats:
+    return trace.seconds
+
+
+def _error(trace: Trace) -> Floats:
     return trace.error
 
 
+def _size(trace: Trace) -> Floats:
+    return np.full(len(trace.seen), np.nan) if trace.size is None else trace.size.astype(np.float64)
+
+
+def _measured(key: str, trace: Trace) -> Floats:
+    return trace.measures[key]
+
+
+def _words(key: str) -> str:
+    """The name of a measure as people write it."""
+    return {"auc": "AUC"}.get(key, key.replace("_", " "))
+
+
+def recent(trace: Trace) -> Floats:
+    """The error over the last tenth of the stream, at each checkpoint; at first over all there is."""
+    seen, total = np.r_[0, trace.seen], np.r_[0.0, trace.total]
+    begin = np.searchsorted(seen, trace.seen - _WINDOW * trace.seen[-1], side="right") - 1
+    begin = np.maximum(begin, 0)
+    with np.errstate(invalid="ignore"):  # after a divergence: infinity less infinity
+        mean = (trace.total - total[begin]) / (trace.seen - seen[begin])
+    return np.asarray(mean if trace.task == "classification" else np.sqrt(mean))
+
+
 def _table(race: Standings, numbers: Mapping[str, int]) -> str:
-    heads = [
-        ("learner", ""),
-        (measure(race.stream.task), ""),
-        ("support", "vectors"),
-        ("µs per", "example"),
-        ("relative", "time"),
-    ]
-    rows = [_row(race, result, numbers[result.name], i) for i, result in enumerate(race.results)]
-    return _sortable_table(heads, rows, by=1)
-
-
-def _row(race: Standings, result: Result, number: int, i: int) -> str:
-    relative = race.relative(result)
-    size = ("", "–") if result.size is None else (f"{result.size:.6g}", f"{result.size:,.0f}")
-    cells = [
-        _name_cell(result.name, number),
-        _error_cell(race, result),
-        _cell(*size),
-        _cell(f"{result.microseconds:.6g}", show_time(result.microseconds)),
-        _cell(f"{relative:.6g}", f"{relative:.1f}"),
-    ]
-    return f'<tr data-line="{i}">{"".join(cells)}</tr>'
-
-
-def _name_cell(name: str, number: int) -> str:
-    swatch, text = plots.swatch(number), plots.breakable(name)
-    return _cell(name, f'<span class="name">{swatch}<span>{text}</span></span>')
-
-
-def _error_cell(race: Standings, result: Result, *, deviation: bool = True) -> str:
+    """Errors first; columns nobody has anything to say in are left out."""
     show = show_error(race.stream.task)
-    text = show(result.error)
-    if race.is_best(result):
-        text = f"<strong>{text}</strong>"
-    if deviation and result.deviation is not None:
-        text += f" <small>± {show(result.deviation)}</small>"
-    return _cell(f"{result.error:.9g}" if math.isfinite(result.error) else "", text)
+    ways: dict[str, tuple[str, Callable[[float], str]]] = {
+        "p": ("p against\nthe best", "{:.3f}".format),
+        **{key: (_words(key), "{:.3f}".format) for key in race.results[0].measures},
+        "held_out": ("held out\n" + measure(race.stream.task), show),
+        "size": ("support\nvectors", "{:,.0f}".format),
+        "bytes": ("memory\nKiB", lambda size: f"{size / 1024:,.0f}"),
+        "microseconds": ("µs per\nexample", show_time),
+        "relative": ("relative\ntime", "{:.1f}".format),
+    }
+    data = race.table()
+    used = {key: way for key, way in ways.items() if any(row[key] is not None for row in data)}
+    rows = [
+        [
+            page.Cell(result.name, line=numbers[result.name], note=_orders(race, result)),
+            _error_cell(race, result, deviation=True),
+            *(_number_cell(row[key], text) for key, (_, text) in used.items()),
+        ]
+        for row, result in zip(data, race.results, strict=True)
+    ]
+    return page.table(["learner", measure(race.stream.task), *(head for head, _ in used.values())], rows, ordered_by=1)
 
 
-def _cell(value: str, content: str) -> str:
-    """A table cell with the value to sort by, empty if there is none."""
-    return f'<td data-value="{html.escape(value)}">{content}</td>'
+def _number_cell(value: float | None, text: Callable[[float], str]) -> page.Cell:
+    return page.ABSENT if value is None else page.Cell(text(value), value)
 
 
-def _sortable_table(heads: Sequence[tuple[str, str]], rows: Sequence[str], by: int | None = None) -> str:
-    """A table with headings of two lines each, said to be sorted by column `by`."""
-    sorts = [' aria-sort="ascending"' if i == by else "" for i in range(len(heads))]
-    texts = ["<br>".join(html.escape(part) for part in parts if part) for parts in heads]
-    head = "".join(
-        f'<th scope="col"{sort}><button type="button">{text}</button></th>'
-        for text, sort in zip(texts, sorts, strict=True)
-    )
-    body = "\n".join(rows)
-    table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-    return f'<div class="scroll">{table}</div>'
+def _orders(race: Standings, result: Result) -> str:
+    """Said of a learner that has not run all orders."""
+    done = len(result.traces)
+    return f"{done} of {race.orders} orders" if done < race.orders else ""
 
 
-def _settings(race: Standings) -> str:
-    entries = "\n".join(
-        _pair(result.name, ", ".join(f"{name}={value}" for name, value in result.settings.items()))
-        for result in race.results
-    )
-    return f"<details><summary>Settings of the learners</summary><dl>\n{entries}\n</dl></details>"
-
-
-def _pair(name: str, value: str) -> str:
-    return f"<dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd>"
-
-
-def _footer(command: str) -> str:
-    made = f"Made by <code>{html.escape(command)}</code>. " if command else ""
-    return f"<p>{made}Times are of learning and predicting alone, one learner after the other.</p>"
+def _error_cell(race: Standings, result: Result, *, deviation: bool = False) -> page.Cell:
+    show = show_error(race.stream.task)
+    spread = f"± {show(result.deviation)}" if deviation and result.deviation is not None else ""
+    return page.Cell(show(result.error), result.error, note=spread, strong=race.is_best(result))

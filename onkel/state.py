@@ -31,7 +31,7 @@ def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -
     text = json.dumps(config, sort_keys=True)
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"onkel": str(FORMAT), "config": text, "sha256": _digest(arrays, text)}
-    temporary = path.with_name(f".onkel-{os.getpid()}-{threading.get_ident()}")
+    temporary = path.with_name(f".{path.name[:100]}.{threading.get_ident()}.{os.getpid()}.onkel")
     try:
         temporary.write_bytes(safetensors.numpy.save(arrays, metadata))
         os.replace(temporary, path)
@@ -88,13 +88,13 @@ def relabel(state: State, old: Array, new: Array) -> State:
         inner = {name.removeprefix(f"{head}."): a for name, a in state.items() if name.startswith(f"{head}.")}
         state |= {f"{head}.{name}": a for name, a in relabel(inner, old, new).items()}
     by_output = ("basis.coef", "basis.base", "basis.score", "dead.coef", "weights.coef", "weights.base")
-    for name in (*by_output, "bias", "bias_sum"):
+    for name in (*by_output, "bias", "bias_sum", "instances.coef"):
         if name in state:
             state[name] = _outputs(state[name], at, len(new))
     if len(new) == 2 and at[0] == 1 and "basis.positive" in state:
         state["basis.positive"], state["basis.negative"] = state["basis.negative"], state["basis.positive"]
     if len(new) > 2 >= len(old):
-        for name in ("update.norm2", "budget.norm2"):
+        for name in ("update.norm2", "budget.norm2", "groups.norm2"):
             if name in state:
                 state[name] = state[name] / (4 if len(old) == 1 else 2)  # |(-f/2, 0, ..)|^2, |(-f/2, f/2)|^2
         if "update.farthest" in state:

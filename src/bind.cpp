@@ -15,6 +15,7 @@
 #include "projections.hpp"
 #include "pursuit.hpp"
 #include "sampling.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -75,6 +76,36 @@ nb::object to_array(const Field& field) {
             return nb::cast(nb::ndarray<nb::numpy, V>(copy->data(), field.shape.size(), field.shape.data(), owner));
         },
         field.values);
+}
+
+// A vector as an array of one axis, without a copy.
+template <class V>
+nb::object moved(std::vector<V>&& values) {
+    auto* kept = new std::vector<V>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<V>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, V>(kept->data(), {kept->size()}, owner));
+}
+
+nb::object libsvm(const nb::bytes& text, std::int64_t base) {
+    std::optional<SparseText> rows;
+    {
+        nb::gil_scoped_release free;
+        rows = parse_libsvm({text.c_str(), text.size()}, base);
+    }
+    if (!rows) return nb::none();
+    return nb::make_tuple(moved(std::move(rows->targets)), moved(std::move(rows->values)),
+                          moved(std::move(rows->columns)), moved(std::move(rows->starts)), rows->width);
+}
+
+nb::object cells(const nb::bytes& text, const std::string& separator, const std::vector<std::uint8_t>& wanted) {
+    if (separator.size() != 1) throw std::invalid_argument("a separator of one byte is needed");
+    std::optional<TableText> table;
+    {
+        nb::gil_scoped_release free;
+        table = parse_table({text.c_str(), text.size()}, separator[0], wanted);
+    }
+    if (!table) return nb::none();
+    return nb::make_tuple(moved(std::move(table->numbers)), moved(std::move(table->cells)), table->rows);
 }
 
 template <class V>
@@ -168,6 +199,21 @@ void bind_learner(nb::module_& m, const char* name) {
                 self.learn(X, y.data(), weight ? weight->data() : nullptr, last.data(), averaged.data());
             },
             "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "weight"_a.none(), "last"_a.noconvert(),
+            "averaged"_a.noconvert())
+        .def_static(
+            "learn_together",
+            [](const std::vector<L*>& group, const Input<T>& values, const Indices& indices, const Starts& starts,
+               const Targets& y, Output<double> last, Output<double> averaged) {
+                const Rows<T> X = rows<T>(values, indices, starts);
+                fits(y.shape(0), X.n);
+                for (const auto* out : {&last, &averaged}) {
+                    fits(out->shape(0), group.size() * X.n);
+                    fits(out->shape(1), group.at(0)->outputs());
+                }
+                nb::gil_scoped_release release;
+                return L::learn_together(group, X, y.data(), last.data(), averaged.data());
+            },
+            "group"_a, "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "last"_a.noconvert(),
             "averaged"_a.noconvert())
         .def(
             "learn_one",
@@ -406,7 +452,8 @@ NB_MODULE(_core, m) {
     nb::class_<Novelty, Budget>(m, "Novelty")
         .def(nb::init<double, double, const std::string&>(), "distance"_a, "surprise"_a, "rejected"_a);
     nb::class_<Coherence, Budget>(m, "Coherence").def(nb::init<double, double>(), "coherence"_a, "ridge"_a);
-    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence").def(nb::init<double>(), "nu"_a);
+    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence")
+        .def(nb::init<double, std::optional<std::size_t>>(), "nu"_a, "budget"_a.none());
 
     nb::class_<Map>(m, "Map");
     m.def("Fourier", &directions, "directions"_a, "reach"_a);
@@ -448,6 +495,9 @@ NB_MODULE(_core, m) {
             return Composition::of<Dual>(kernel, map, budget, merge, insert_always);
         },
         "kernel"_a, "map"_a, "budget"_a, "merge"_a, "insert_always"_a);
+
+    m.def("parse_libsvm", &libsvm, "text"_a, "base"_a);
+    m.def("parse_table", &cells, "text"_a, "separator"_a, "wanted"_a);
 
     bind_learner<float>(m, "Learner32");
     bind_learner<double>(m, "Learner64");

@@ -51,6 +51,173 @@ std::size_t in_conflict(const Expansion<T>& f, const T* k, double y) {
     return any ? oldest_of_least(w, f.born) : f.n();
 }
 
+// The rows and columns of a symmetric matrix that belong to some of its indices, factored.
+class Submatrix {
+public:
+    explicit Submatrix(const Square& matrix, double relative_ridge = 0)
+        : matrix_(matrix), ridge_(relative_ridge), factor_(false, 0) {}
+
+    const std::vector<std::size_t>& members() const { return members_; }
+    void add(std::size_t i) {
+        row_.clear();
+        for (const std::size_t j : members_) row_.push_back(matrix_[i][j]);
+        factor_.append(row_.data(), matrix_[i][i] * (1 + ridge_));
+        members_.push_back(i);
+    }
+    void drop(std::size_t i) {
+        const auto slot = std::find(members_.begin(), members_.end(), i);
+        factor_.remove(static_cast<std::size_t>(slot - members_.begin()));
+        *slot = members_.back();
+        members_.pop_back();
+    }
+    // Its inverse times these entries of a vector, in the order of members.
+    const std::vector<double>& solve(const std::vector<double>& entries) {
+        row_.clear();
+        for (const std::size_t i : members_) row_.push_back(entries[i]);
+        solution_.resize(row_.size());
+        factor_.project(row_.data(), 0, solution_.data());
+        return solution_;
+    }
+
+private:
+    const Square& matrix_;
+    double ridge_;
+    Factor factor_;
+    std::vector<std::size_t> members_;
+    std::vector<double> row_, solution_;
+};
+
+// The least of v'Kv over its free entries, from K: as true as can be.
+class ByMatrix {
+public:
+    static constexpr double rounding = 1e-14;  // of slopes, relative to those there can be
+
+    explicit ByMatrix(const Gram& gram) : gram_(gram), free_(gram.matrix(), ridge) {}
+
+    void start(const std::vector<bool>& free) {
+        for (std::size_t i = 0; i < free.size(); ++i) {
+            if (free[i]) release(i);
+        }
+    }
+    void fix(std::size_t i) { free_.drop(i); }
+    void release(std::size_t i) { free_.add(i); }
+    // What leads from v to the least.
+    void aim(const std::vector<double>& v, std::vector<double>& step) {
+        const std::vector<double>& x = free_.solve(slopes(v));
+        for (std::size_t slot = 0; slot < x.size(); ++slot) step[free_.members()[slot]] = -x[slot];
+    }
+    // K v, after a whole step.
+    const std::vector<double>& slopes(const std::vector<double>& v) {
+        slopes_ = gram_.times(v);
+        for (std::size_t i = 0; i < v.size(); ++i) slopes_[i] += ridge * gram_.matrix()[i][i] * v[i];
+        return slopes_;
+    }
+
+private:
+    const Gram& gram_;
+    Submatrix free_;
+    std::vector<double> slopes_;
+};
+
+// The same from P = K^-1, where a rough answer will do: at the least Kv is 0 but for the fixed entries, few of n, whose
+// slopes solve P Kv = v among themselves.
+class ByInverse {
+public:
+    static constexpr double rounding = 1e-10;
+
+    explicit ByInverse(const Square& P) : P_(P), fixed_(P), slopes_(P.n()) {}
+
+    void start(const std::vector<bool>& free) {
+        for (std::size_t i = 0; i < free.size(); ++i) {
+            if (!free[i]) fix(i);
+        }
+    }
+    void fix(std::size_t i) { fixed_.add(i); }
+    void release(std::size_t i) { fixed_.drop(i); }
+    void aim(const std::vector<double>& v, std::vector<double>& step) {
+        const std::vector<double>& x = fixed_.solve(v);
+        std::fill(slopes_.begin(), slopes_.end(), 0.0);
+        for (std::size_t i = 0; i < v.size(); ++i) step[i] = -v[i];
+        for (std::size_t slot = 0; slot < x.size(); ++slot) {
+            const std::size_t i = fixed_.members()[slot];
+            slopes_[i] = x[slot];
+            simd<double>().axpy(step.data(), x[slot], P_[i], v.size());
+        }
+        for (const std::size_t i : fixed_.members()) step[i] = 0;
+    }
+    const std::vector<double>& slopes(const std::vector<double>&) const { return slopes_; }
+
+private:
+    const Square& P_;
+    Submatrix fixed_;
+    std::vector<double> slopes_;
+};
+
+// A few rounds of coordinate descent: many of the entries that belong to a bound go there, which would take the method
+// below a step each.
+void descend(const Gram& gram, std::vector<double>& v, const std::vector<double>& least,
+             const std::vector<double>& most) {
+    std::vector<double> slope = gram.times(v);
+    for (int round = 0; round < 4; ++round) {
+        for (std::size_t i = 0; i < v.size(); ++i) {
+            const double* k = gram.matrix()[i];
+            const double to = std::clamp(v[i] - slope[i] / k[i], least[i], most[i]);
+            if (to == v[i]) continue;
+            simd<double>().axpy(slope.data(), to - v[i], k, v.size());
+            v[i] = to;
+        }
+    }
+}
+
+// The v of least v'Kv (with the ridge) between its bounds, from one that is there: an active set method.
+template <class Solver>
+void make_smallest(std::vector<double>& v, const std::vector<double>& least, const std::vector<double>& most,
+                   const Gram& gram, Solver solver) {
+    const std::size_t n = v.size();
+    double enough = 0, diagonal = 0;
+    std::vector<double> step(n);
+    std::vector<bool> free(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        enough = std::max({enough, std::abs(least[i]), std::abs(most[i])});
+        diagonal = std::max(diagonal, gram.matrix()[i][i]);
+        free[i] = least[i] < v[i] && v[i] < most[i];
+    }
+    enough *= Solver::rounding * diagonal;
+    solver.start(free);
+    for (std::size_t rounds = 100 + 10 * n; rounds-- > 0;) {  // it ends sooner, but for kernels that are none
+        solver.aim(v, step);
+        double length = 1;
+        std::size_t first = n;
+        for (std::size_t i = 0; i < n; ++i) {
+            if (!free[i] || step[i] == 0) continue;
+            const double reach = (step[i] > 0 ? most[i] - v[i] : v[i] - least[i]) / std::abs(step[i]);
+            if (reach >= length) continue;
+            length = reach;
+            first = i;
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            if (free[i]) v[i] = std::clamp(v[i] + length * step[i], least[i], most[i]);
+        }
+        if (first < n) {
+            v[first] = step[first] > 0 ? most[first] : least[first];
+            free[first] = false;
+            solver.fix(first);
+            continue;
+        }
+        const std::vector<double>& slope = solver.slopes(v);
+        double most_wished = enough;
+        for (std::size_t i = 0; i < n; ++i) {
+            const double wish = std::max(v[i] < most[i] ? -slope[i] : 0, v[i] > least[i] ? slope[i] : 0);
+            if (free[i] || wish <= most_wished) continue;
+            most_wished = wish;
+            first = i;
+        }
+        if (first == n) return;
+        free[first] = true;
+        solver.release(first);
+    }
+}
+
 // The coefficient of term i (still without scale) becomes c; rounding stays in the box.
 template <class T>
 void change_in_box(Expansion<T>& f, std::size_t i, double c) {
@@ -113,20 +280,26 @@ Box::Box(const Expansion<T>& f) : a(f.n()), slack(f.n()), least(f.n()), most(f.n
     }
 }
 
-void Box::clip(std::vector<double>& v, std::size_t j) const {
-    for (std::size_t i = 0; i < a.size(); ++i) v[i] = std::clamp(v[i], a[i] - most[i], a[i] - least[i]);
+bool Box::clip(std::vector<double>& v, std::size_t j) const {
+    bool cut = false;
     v[j] = a[j];
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double inside = std::clamp(v[i], a[i] - most[i], a[i] - least[i]);
+        cut |= inside != v[i];
+        v[i] = inside;
+    }
+    return cut;
 }
 
 // ---- Gram ----
 
 std::vector<double> Gram::times(const std::vector<double>& v) const {
-    std::vector<double> out(K_.size());
-    for (std::size_t i = 0; i < K_.size(); ++i) out[i] = simd<double>().dot(K_[i].data(), v.data(), v.size());
+    std::vector<double> out(n());
+    for (std::size_t i = 0; i < n(); ++i) out[i] = simd<double>().dot(K_[i], v.data(), n());
     return out;
 }
 
-double Gram::length2(const std::vector<double>& v, std::size_t j, const std::vector<double>& row) const {
+double Gram::length2(const std::vector<double>& v, std::size_t j, const double* row) const {
     const double along = v[j] / row[j];
     double total = along * v[j];
     std::vector<std::size_t> cut;
@@ -147,46 +320,35 @@ double Gram::length2(const std::vector<double>& v, std::size_t j, const std::vec
 template <class T>
 void Gram::append(const Expansion<T>& f, const Offer<T>& offer) {
     const double* k = terms_.row(f, offer);
-    for (std::size_t i = 0; i < K_.size(); ++i) K_[i].push_back(k[i]);
-    K_.emplace_back(k, k + K_.size());
-    K_.back().push_back(offer.round.kxx);
+    row_.assign(k, k + n());
+    row_.push_back(offer.round.kxx);
     factor.append(k, offer.round.kxx * (1 + ridge));
+    K_.append(row_.data());
     terms_.append(f, offer.x);
 }
 
 void Gram::remove(std::size_t i) {
-    K_[i] = K_.back();
-    K_.pop_back();
-    for (std::vector<double>& row : K_) {
-        row[i] = row.back();
-        row.pop_back();
-    }
+    K_.remove(i);
     terms_.remove(i);
     factor.remove(i);
-    if (!factor.stale()) return;
-    std::vector<double> K;
-    for (std::size_t j = 0; j < K_.size(); ++j) {
-        K.insert(K.end(), K_[j].begin(), K_[j].end());
-        K[j * K_.size() + j] *= 1 + ridge;
-    }
-    factor.refresh(K);
+    if (factor.stale()) factor.refresh(K_.values(1 + ridge));
 }
 
 void Gram::save(Store& store) const {
-    std::vector<double> K;
-    for (const std::vector<double>& row : K_) K.insert(K.end(), row.begin(), row.end());
-    store.put("budget.K", std::move(K), {K_.size(), K_.size()});
+    store.put("budget.K", K_.values(), {n(), n()});
     factor.save(store, "budget.factor");
 }
 
 void Gram::load(const Store& store) {
     const auto K = store.get<double>("budget.K", 2);
     factor.load(store, "budget.factor");
-    const std::size_t n = factor.n();
-    if (store.shape("budget.K") != std::vector<std::size_t>{n, n}) Store::refuse("budget.K", "has the wrong shape");
+    const std::size_t size = factor.n();
+    if (store.shape("budget.K") != std::vector<std::size_t>{size, size}) {
+        Store::refuse("budget.K", "has the wrong shape");
+    }
     K_.clear();
-    for (std::size_t i = 0; i < n; ++i) K_.emplace_back(K.data() + i * n, K.data() + (i + 1) * n);
-    terms_.load(store, n);
+    for (std::size_t i = 0; i < size; ++i) K_.append(K.data() + i * size);
+    terms_.load(store, size);
 }
 
 // ---- DualAscent ----
@@ -240,7 +402,7 @@ void DualAscent::make_room(Expansion<T>& f, Workspace<T>& work) {
 template <class T>
 std::size_t DualAscent::victim(const Expansion<T>& f, const Box& box) {
     const bool rough = solves() && !cheap_;
-    const std::vector<std::vector<double>> P = rough ? gram_.factor.inverse() : std::vector<std::vector<double>>{};
+    const Square P = rough ? gram_.factor.inverse() : Square{};
     std::vector<double> descent(f.n());
     double size = 0;
     for (std::size_t j = 0; j < f.n(); ++j) {
@@ -253,7 +415,7 @@ std::size_t DualAscent::victim(const Expansion<T>& f, const Box& box) {
             const auto i = static_cast<std::size_t>(neighbours_.nearest(j));
             descent[j] -= part * (box.slack[i] + a * neighbours_.affinity(j) - part * f.diagonal[i] / 2);
         } else if (rough) {
-            const std::vector<double> v = share(box, j, &P[j]);
+            const std::vector<double> v = share(box, j, &P);
             const double lost2 = approximate_ ? gram_.length2(v, j, P[j])
                                               : simd<double>().dot(v.data(), gram_.times(v).data(), v.size());
             descent[j] = simd<double>().dot(v.data(), box.slack.data(), v.size()) + lost2 / 2;
@@ -270,18 +432,23 @@ double DualAscent::to_nearest(const Expansion<T>& f, const Box& box, std::size_t
                       box.most[i] - box.a[i]);
 }
 
-std::vector<double> DualAscent::share(const Box& box, std::size_t j, const std::vector<double>* row) {
-    std::vector<double> v = row ? *row : without_others(j);
+std::vector<double> DualAscent::share(const Box& box, std::size_t j, const Square* P) {
+    std::vector<double> v = P ? std::vector<double>((*P)[j], (*P)[j] + P->n()) : without_others(j);
     const double factor = box.a[j] / v[j];
     for (double& entry : v) entry *= factor;
-    box.clip(v, j);
-    if (!project_) return v;
+    const bool cut = box.clip(v, j);
+    if (!project_ || (P && !cut)) return v;  // uncut, a row of P is the best there is
     std::vector<double> least(v.size()), most(v.size());
     for (std::size_t i = 0; i < v.size(); ++i) {
         least[i] = i == j ? v[j] : box.a[i] - box.most[i];
         most[i] = i == j ? v[j] : box.a[i] - box.least[i];
     }
-    make_smallest(v, least, most);
+    if (P) {
+        descend(gram_, v, least, most);
+        make_smallest(v, least, most, gram_, ByInverse(*P));
+    } else {
+        make_smallest(v, least, most, gram_, ByMatrix(gram_));
+    }
     return v;
 }
 
@@ -300,74 +467,6 @@ std::vector<double> DualAscent::without_others(std::size_t j) {
         for (std::size_t i = 0; i < n; ++i) v[i] -= q[i] - p[i] * (q[j] / p[j]);
     }
     return v;
-}
-
-// The v of least v'Kv (with the ridge) between its bounds, from one that is there: an active set method.
-void DualAscent::make_smallest(std::vector<double>& v, const std::vector<double>& least,
-                               const std::vector<double>& most) const {
-    const std::size_t n = v.size();
-    Factor factor(false, 0);
-    std::vector<std::size_t> free;  // by slot of the factor
-    std::vector<double> slope, wanted, step;
-    double enough = 0, diagonal = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        enough = std::max({enough, std::abs(least[i]), std::abs(most[i])});
-        diagonal = std::max(diagonal, gram_[i][i]);
-    }
-    enough *= 1e-14 * diagonal;
-    const auto release = [&](std::size_t i) {
-        wanted.clear();
-        for (const std::size_t j : free) wanted.push_back(gram_[i][j]);
-        factor.append(wanted.data(), gram_[i][i] * (1 + ridge));
-        free.push_back(i);
-    };
-    const auto slopes = [&] {
-        slope = gram_.times(v);
-        for (std::size_t i = 0; i < n; ++i) slope[i] += ridge * gram_[i][i] * v[i];
-    };
-    for (std::size_t i = 0; i < n; ++i) {
-        if (least[i] < v[i] && v[i] < most[i]) release(i);
-    }
-    slopes();
-    for (std::size_t rounds = 100 + 10 * n; rounds-- > 0;) {  // it ends sooner, but for kernels that are none
-        wanted.clear();
-        for (const std::size_t i : free) wanted.push_back(-slope[i]);
-        step.resize(free.size());
-        factor.project(wanted.data(), 0, step.data());
-        double length = 1;
-        std::size_t first = free.size();
-        for (std::size_t slot = 0; slot < free.size(); ++slot) {
-            if (step[slot] == 0) continue;
-            const std::size_t i = free[slot];
-            const double reach = (step[slot] > 0 ? most[i] - v[i] : v[i] - least[i]) / std::abs(step[slot]);
-            if (reach >= length) continue;
-            length = reach;
-            first = slot;
-        }
-        for (std::size_t slot = 0; slot < free.size(); ++slot) {
-            const std::size_t i = free[slot];
-            v[i] = std::clamp(v[i] + length * step[slot], least[i], most[i]);
-        }
-        if (first < free.size()) {
-            const std::size_t i = free[first];
-            v[i] = step[first] > 0 ? most[i] : least[i];
-            factor.remove(first);
-            free[first] = free.back();
-            free.pop_back();
-            slopes();
-            continue;
-        }
-        slopes();
-        double most_wished = enough;
-        for (std::size_t i = 0; i < n; ++i) {
-            const double wish = std::max(v[i] < most[i] ? -slope[i] : 0, v[i] > least[i] ? slope[i] : 0);
-            if (wish <= most_wished || std::find(free.begin(), free.end(), i) != free.end()) continue;
-            most_wished = wish;
-            first = i;
-        }
-        if (most_wished <= enough) return;
-        release(first);
-    }
 }
 
 void DualAscent::widen(std::size_t columns) {

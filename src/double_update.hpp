@@ -41,8 +41,9 @@ public:
 struct Box {
     template <class T>
     explicit Box(const Expansion<T>& f);
-    // The v nearest to this one whose coefficients a - v stay in their boxes, and which takes all of term j.
-    void clip(std::vector<double>& v, std::size_t j) const;
+    // The v nearest to this one whose coefficients a - v stay in their boxes, and which takes all of term j. Is it
+    // another?
+    bool clip(std::vector<double>& v, std::size_t j) const;
 
     std::vector<double> a;
     std::vector<double> slack;  // y_i - f(x_i)
@@ -55,12 +56,12 @@ class Gram {
 public:
     explicit Gram(bool inverse) : factor(inverse, 0) {}
 
-    std::size_t n() const { return K_.size(); }
-    const std::vector<double>& operator[](std::size_t i) const { return K_[i]; }
+    std::size_t n() const { return K_.n(); }
+    const Square& matrix() const { return K_; }
     std::vector<double> times(const std::vector<double>& v) const;
     // v'Kv for v_j / P_jj times row j of P, the inverse with the ridge, cut off where boxes end. Uncut, Kv would be
     // zero but at j, so that only what was cut off adds to it.
-    double length2(const std::vector<double>& v, std::size_t j, const std::vector<double>& row) const;
+    double length2(const std::vector<double>& v, std::size_t j, const double* row) const;
 
     // A term has entered the expansion, or left it.
     template <class T>
@@ -75,7 +76,8 @@ public:
 
 private:
     Doubles terms_;
-    std::vector<std::vector<double>> K_;
+    Square K_;
+    std::vector<double> row_;  // of the new example, itself included
 };
 
 class DualAscent final : public BudgetFor<DualAscent, Boxed> {
@@ -103,10 +105,9 @@ private:
     // What the nearest of term j would take over.
     template <class T>
     double to_nearest(const Expansion<T>& f, const Box& box, std::size_t j) const;
-    // The v of giving up term j; `row` is that of K^-1, where a rough answer will do.
-    std::vector<double> share(const Box& box, std::size_t j, const std::vector<double>* row = nullptr);
+    // The v of giving up term j; from P = K^-1 where a rough answer will do.
+    std::vector<double> share(const Box& box, std::size_t j, const Square* P = nullptr);
     std::vector<double> without_others(std::size_t j);
-    void make_smallest(std::vector<double>& v, const std::vector<double>& least, const std::vector<double>& most) const;
 
     std::size_t budget_;
     bool near_;

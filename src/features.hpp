@@ -52,13 +52,14 @@ public:
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
         if (i >= block_end_) {
             block_begin_ = i;
-            block_end_ = i + (map_->learns() ? 1 : std::min(most_ahead, X.n - i));
+            block_end_ = i + std::min(ahead(), X.n - i);
             const Rows<T> block = X.slice(i, block_end_ - i);
             z_.resize(std::max(z_.size(), block.n * features()));
             map_->features(block, work, z_.data(), features());
         }
         return z_.data() + (i - block_begin_) * features();
     }
+    std::size_t ahead() const override { return map_->learns() ? 1 : most_ahead; }
     void look_away() override { block_begin_ = block_end_ = 0; }
 
     // z of one example

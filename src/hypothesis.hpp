@@ -64,6 +64,8 @@ public:
     virtual void check_query(Row<T>) const {}
     // The row of example i of X, which is about to be learned from.
     virtual T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) = 0;
+    // From an example that begins a block on, the rows of so many stay where they are.
+    virtual std::size_t ahead() const { return 1; }
     // The examples it may have looked at beyond that one are gone.
     virtual void look_away() = 0;
     // k(x, x), or |z(x)|^2
@@ -144,9 +146,8 @@ public:
           kernel_(std::move(kernel)),
           budget_(std::move(budget)),
           dead_coef_(dead.declare("coef", run.outputs)),
-          dead_born_(dead.declare("born", 1)),
-          ahead_(run.columns, run.sparse) {
-        for (Basis<T>* table : {&basis, &dead, &ahead_}) kernel_->prepare(*table);
+          dead_born_(dead.declare("born", 1)) {
+        for (Basis<T>* table : {&basis, &dead}) kernel_->prepare(*table);
         budget_->start(run.seed);
     }
 
@@ -297,11 +298,10 @@ public:
         }
         born.back() = t;
         diagonal.back() = kxx;
-        if (now_ + 1 >= block_end_) return;
-        if (basis.truly_sparse(x, kernel_->sharpness()) == (block_.indices != nullptr)) {
-            meet_those_ahead(x, work);
-        } else {  // a made row, which would meet them with other numbers than they it: look again
-            block_end_ = now_ + 1;
+        if (now_ + 1 < block_end_) {  // those ahead meet the tile it is in, the others there once more
+            const std::size_t next = now_ + 1 - block_begin_;
+            const Range tile{(n() - 1) / lanes<T> * lanes<T>, n()};
+            kernel_->rows(basis, block_.slice(next, block_.n - next), tile, work, k_.data() + next * stride_, stride_);
         }
     }
 
@@ -340,7 +340,7 @@ public:
     }
 
     void widen(std::size_t wider, const Map*) override {
-        for (Basis<T>* table : {&basis, &dead, &ahead_}) table->widen(wider);
+        for (Basis<T>* table : {&basis, &dead}) table->widen(wider);
         budget_->widen(wider);
     }
 
@@ -408,36 +408,16 @@ private:
         kernel_->rows(table, {x.values, x.index, x.index ? work.starts : nullptr, 1, x.count}, table.all(), work, k, 0);
     }
 
-    // How many examples from i on are worth looking at together: the more terms there are, and only where a
-    // new term meets those ahead with the very numbers it would meet them with later.
-    std::size_t reach(const Rows<T>& X, std::size_t i) const {
-        const std::size_t wanted = budget_->settled(n()) ? most_ahead : std::min(n() / 32 + 1, most_ahead);
-        const std::size_t count = std::min(wanted < 4 ? wanted : wanted / 4 * 4, X.n - i);  // the vector code's step
-        if (!basis.tiled() || !kernel_->symmetric(X.indices != nullptr)) return 1;
-        for (std::size_t q = 0; X.indices && q < count; ++q) {
-            if (!basis.truly_sparse(X[i + q], kernel_->sharpness())) return std::max(q, std::size_t{1});
-        }
-        return count;
-    }
-
+    // Look at the examples from i on that are worth looking at together: the more terms there are, the more.
     void look_ahead(const Rows<T>& X, std::size_t i, Workspace<T>& work) {
+        const std::size_t wanted = budget_->settled(n()) ? most_ahead : std::min(n() / 32 + 1, most_ahead);
+        const std::size_t count = wanted < 4 ? wanted : wanted / 4 * 4;  // the vector code's step
         block_begin_ = i;
-        block_end_ = i + reach(X, i);
+        block_end_ = i + (basis.tiled() ? std::min(count, X.n - i) : 1);
         block_ = X.slice(i, block_end_ - i);
         stride_ = basis.padded(n() + block_.n + 1);
         k_.resize(std::max(k_.size(), block_.n * stride_));
         if (n()) kernel_->rows(basis, block_, basis.all(), work, k_.data(), stride_);
-        ahead_.clear();
-    }
-
-    // The term that has just entered at the end meets the examples ahead.
-    void meet_those_ahead(Row<T> x, Workspace<T>& work) {
-        if (ahead_.n() == 0) {
-            for (std::size_t q = 0; q < block_.n; ++q) ahead_.append(block_[q]);
-            k_ahead_.resize(ahead_.padded(block_.n));
-        }
-        row(ahead_, x, work, k_ahead_.data());
-        for (std::size_t q = now_ + 1 - block_begin_; q < block_.n; ++q) k_[q * stride_ + n() - 1] = k_ahead_[q];
     }
 
     KernelPointer kernel_;
@@ -451,8 +431,6 @@ private:
     std::size_t now_ = 0;
     std::vector<T> k_;  // their kernel rows
     std::size_t stride_ = 0;
-    Basis<T> ahead_;  // the same examples as a table, made when a term enters
-    std::vector<T> k_ahead_;
 };
 
 }  // namespace onkel

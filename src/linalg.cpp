@@ -118,6 +118,37 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
     }
 }
 
+// ---- Square ----
+
+void Square::append(const double* row) {
+    if (n_ == stride_) {
+        const std::size_t wider = std::max(2 * stride_, std::size_t{16});
+        std::vector<double> values(wider * wider);
+        for (std::size_t i = 0; i < n_; ++i) std::copy_n((*this)[i], n_, values.data() + i * wider);
+        values_.swap(values);
+        stride_ = wider;
+    }
+    for (std::size_t j = 0; j <= n_; ++j) set(n_, j, row[j]);
+    ++n_;
+}
+
+void Square::remove(std::size_t i) {
+    const std::size_t last = --n_;
+    values_[last * stride_ + i] = values_[last * stride_ + last];  // becomes the diagonal element of i
+    for (std::size_t j = 0; j < last; ++j) {
+        values_[i * stride_ + j] = values_[j * stride_ + i] = values_[last * stride_ + j];
+    }
+}
+
+std::vector<double> Square::values(double on_diagonal) const {
+    std::vector<double> out;
+    for (std::size_t i = 0; i < n_; ++i) {
+        out.insert(out.end(), (*this)[i], (*this)[i] + n_);
+        out[i * n_ + i] *= on_diagonal;
+    }
+    return out;
+}
+
 // ---- Factor ----
 
 namespace {
@@ -154,22 +185,12 @@ void Factor::reserve(std::size_t n) {
 double Factor::forward(const double* k, double kxx) {
     y_.resize(n());
     for (std::size_t i = 0; i < n(); ++i) y_[i] = k[slots_[i]];
-    double rest = kxx;
-    for (std::size_t j = 0; j < n(); ++j) {
-        const double* l = column(j);
-        y_[j] /= l[j];
-        rest -= y_[j] * y_[j];
-        simd<double>().axpy(y_.data() + j + 1, -y_[j], l + j + 1, n() - j - 1);
-    }
+    simd<double>().forward(columns_.data(), capacity_, n(), y_.data());
+    const double rest = kxx - simd<double>().dot(y_.data(), y_.data(), n());
     return rest > threshold_ * kxx ? rest : 0;
 }
 
-void Factor::backward() {
-    for (std::size_t j = n(); j-- > 0;) {
-        const double* l = column(j);
-        y_[j] = (y_[j] - simd<double>().dot(l + j + 1, y_.data() + j + 1, n() - j - 1)) / l[j];
-    }
-}
+void Factor::backward() { simd<double>().backward(columns_.data(), capacity_, n(), y_.data()); }
 
 double Factor::distance2(const double* k, double kxx) { return forward(k, kxx); }
 
@@ -239,15 +260,15 @@ void Factor::diagonal(double* out) const {
     for (std::size_t i = 0; i < n(); ++i) out[slots_[i]] = squares[i];
 }
 
-std::vector<std::vector<double>> Factor::inverse() const {
+Square Factor::inverse() const {
     std::vector<double> P(n() * n());  // below the diagonal, in the order of L
     for (std::size_t r = 0; r < n(); ++r) {
         const double* w = rows_.data() + r * capacity_;
         for (std::size_t i = 0; i <= r; ++i) simd<double>().axpy(P.data() + i * n(), w[i], w, i + 1);
     }
-    std::vector<std::vector<double>> out(n(), std::vector<double>(n()));
+    Square out(n());
     for (std::size_t i = 0; i < n(); ++i) {
-        for (std::size_t j = 0; j <= i; ++j) out[slots_[i]][slots_[j]] = out[slots_[j]][slots_[i]] = P[i * n() + j];
+        for (std::size_t j = 0; j <= i; ++j) out.set(slots_[i], slots_[j], P[i * n() + j]);
     }
     return out;
 }

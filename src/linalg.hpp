@@ -9,6 +9,31 @@
 
 namespace onkel {
 
+// A symmetric matrix with a row for each term, which moves as terms do.
+class Square {
+public:
+    Square() = default;
+    explicit Square(std::size_t n) : n_(n), stride_(n), values_(n * n) {}
+
+    std::size_t n() const { return n_; }
+    const double* operator[](std::size_t i) const { return values_.data() + i * stride_; }  // row i
+    void set(std::size_t i, std::size_t j, double value) {
+        values_[i * stride_ + j] = values_[j * stride_ + i] = value;
+    }
+    void clear() { n_ = 0; }
+    // A row with its diagonal element comes last.
+    void append(const double* row);
+    // The last one takes its place.
+    void remove(std::size_t i);
+    // By rows; what is on the diagonal times a factor.
+    std::vector<double> values(double on_diagonal = 1) const;
+
+private:
+    std::size_t n_ = 0;
+    std::size_t stride_ = 0;
+    std::vector<double> values_;
+};
+
 // A squared distance to the span, relative to k(x, x), that counts as zero.
 inline constexpr double dependent = 1e-10;
 
@@ -35,7 +60,7 @@ public:
     // K^-1[i, i] by slot, where the inverse of L is kept.
     void diagonal(double* out) const;
     // K^-1 by slot, likewise.
-    std::vector<std::vector<double>> inverse() const;
+    Square inverse() const;
 
     // The column of L^-1 that belongs to a slot: their inner products are K^-1[i, j].
     void inverse_column(std::size_t slot, double* out) const;
@@ -50,7 +75,6 @@ public:
 private:
     double forward(const double* k, double kxx);
     void backward();
-    void border(double distance2, double kxx);
     void remove_from_inverse(std::size_t p);
     void invert();
     void reserve(std::size_t n);

@@ -68,7 +68,7 @@ void best_share(double mm, const double* nn, const double* mn, const double* dis
     double width = 0.125;
     for (int step = 0; step < steps; ++step, width /= 2) {
         for (std::size_t i = 0; i < count; ++i) r[i] = distance[i] * (1 - 2 * h[i]);
-        simd<double>().exp(r, count, -1.0);
+        simd<double>().decay(r, count, 1, 0, 1.0);
         for (std::size_t i = 0; i < count; ++i) {
             const double slope = (1 - h[i]) * mm * r[i] * r[i] + (1 - 2 * h[i]) * mn[i] * r[i] - h[i] * nn[i];
             h[i] += slope > 0 ? width : -width;
@@ -184,32 +184,12 @@ void Merge::search(double mm) {
         r_[e] = distance_[e] * (1 - h_[e]) * (1 - h_[e]);
         h_[e] = distance_[e] * h_[e] * h_[e];
     }
-    simd<double>().exp(r_.data(), count, -1.0);  // k(x_m, z)
-    simd<double>().exp(h_.data(), count, -1.0);  // k(x_n, z)
+    simd<double>().decay(r_.data(), count, 1, 0, 1.0);  // k(x_m, z)
+    simd<double>().decay(h_.data(), count, 1, 0, 1.0);  // k(x_n, z)
     for (std::size_t e = 0; e < count; ++e) harm_[e] = degradation(mm, nn_[e], mn_[e], kappa_[e], r_[e], h_[e]);
 }
 
 // -- TwinVectors
-
-void Square::append(const double* row) {
-    if (n_ == stride_) {
-        const std::size_t wider = std::max(2 * stride_, std::size_t{16});
-        std::vector<double> values(wider * wider);
-        for (std::size_t i = 0; i < n_; ++i) std::copy_n(this->row(i), n_, values.begin() + i * wider);
-        values_.swap(values);
-        stride_ = wider;
-    }
-    for (std::size_t j = 0; j <= n_; ++j) values_[n_ * stride_ + j] = values_[j * stride_ + n_] = row[j];
-    ++n_;
-}
-
-void Square::remove(std::size_t i) {
-    const std::size_t last = --n_;
-    values_[last * stride_ + i] = values_[last * stride_ + last];  // becomes the diagonal element of i
-    for (std::size_t j = 0; j < last; ++j) {
-        values_[i * stride_ + j] = values_[j * stride_ + i] = values_[last * stride_ + j];
-    }
-}
 
 double WeightedSvm::solve(const Square& K, bool bias, double precision) {
     const std::size_t n = v.size();
@@ -226,9 +206,9 @@ double WeightedSvm::solve(const Square& K, bool bias, double precision) {
     for (std::size_t i = 0; i < n; ++i) {
         corner_[i] = low[i] + high[i];
         v[i] = settled(i, v[i]);
-        floor = std::max(floor, 1e-12 * K.row(i)[i]);
+        floor = std::max(floor, 1e-12 * K[i][i]);
     }
-    for (std::size_t i = 0; i < n; ++i) F_[i] = simd<double>().dot(v.data(), K.row(i), n);
+    for (std::size_t i = 0; i < n; ++i) F_[i] = simd<double>().dot(v.data(), K[i], n);
     double b = 0;
     for (int step = 0; step < solver_steps; ++step) {
         double most = -infinity;
@@ -243,8 +223,8 @@ double WeightedSvm::solve(const Square& K, bool bias, double precision) {
         if ((bias ? most - least : std::max(most, -least)) <= precision) break;
         const std::size_t i = bias ? first_of_largest(up_, 1e-6 * precision) : n;
         const auto curvature = [&](std::size_t k) {
-            const double own = K.row(k)[k];
-            return std::max(bias ? K.row(i)[i] + own - 2 * K.row(i)[k] : own, floor);
+            const double own = K[k][k];
+            return std::max(bias ? K[i][i] + own - 2 * K[i][k] : own, floor);
         };
         double best = 0;
         for (std::size_t k = 0; k < n; ++k) {
@@ -287,7 +267,7 @@ double WeightedSvm::next_end(std::size_t i, bool rises) const {
 
 void WeightedSvm::move(const Square& K, std::size_t i, double change) {
     v[i] = settled(i, v[i] + change);
-    simd<double>().axpy(F_.data(), change, K.row(i), v.size());
+    simd<double>().axpy(F_.data(), change, K[i], v.size());
 }
 
 template <class T>
@@ -300,7 +280,7 @@ void TwinVectors::enter(Expansion<T>& f, const Offer<T>& offer) {
     const bool full = f.n() == budget_;
     std::vector<double> depths;  // -|f| of the twins
     for (std::size_t i = 0; full && i < f.n(); ++i) {
-        const double value = f.scale * simd<double>().dot(f.coef.values[0].data(), kernel_.row(i), f.n());
+        const double value = f.scale * simd<double>().dot(f.coef.values[0].data(), kernel_[i], f.n());
         depths.push_back(-std::abs(value + (bias_ ? f.bias[0] : 0)));
     }
     const double none = 0;
@@ -343,7 +323,7 @@ std::pair<std::size_t, std::size_t> TwinVectors::nearest_pair(const std::vector<
     double least = infinity;
     double most = 0;
     for (std::size_t i = 1; i < n; ++i) {
-        const auto [low, high] = std::minmax_element(squares_.row(i), squares_.row(i) + i);
+        const auto [low, high] = std::minmax_element(squares_[i], squares_[i] + i);
         least = std::min(least, *low);
         most = std::max(most, *high);
     }
@@ -353,7 +333,7 @@ std::pair<std::size_t, std::size_t> TwinVectors::nearest_pair(const std::vector<
     };
     for (std::size_t i = 1; i < n; ++i) {
         for (std::size_t j = 0; j < i; ++j) {
-            if (squares_.row(i)[j] > least + 1e-12 * most) continue;
+            if (squares_[i][j] > least + 1e-12 * most) continue;
             const auto pair = born[i] < born[j] ? std::pair(i, j) : std::pair(j, i);
             if (best.first == n || entered(pair) < entered(best)) best = pair;
         }

@@ -37,23 +37,6 @@ private:
     std::vector<double> kappa_, distance_, h_, r_;
 };
 
-// A symmetric matrix with a row for each term, which moves as terms do.
-class Square {
-public:
-    std::size_t n() const { return n_; }
-    const double* row(std::size_t i) const { return values_.data() + i * stride_; }
-    void clear() { n_ = 0; }
-    // A row with its diagonal element comes last.
-    void append(const double* row);
-    // The last one takes its place.
-    void remove(std::size_t i);
-
-private:
-    std::size_t n_ = 0;
-    std::size_t stride_ = 0;
-    std::vector<double> values_;
-};
-
 // weighted_svm of onkel/merging.py
 struct WeightedSvm {
     double solve(const Square& K, bool bias, double precision);

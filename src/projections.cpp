@@ -112,15 +112,23 @@ void ProjectSmallest::enter(Expansion<T>& f, const Offer<T>& offer) {
 
 // ---- Neighbours ----
 
+namespace {
+
+// A kernel value, or 0 if it cannot be told from it: what is far away is then equally far.
+double without_dust(double k, double diagonal) { return std::abs(k) < 1e-9 * diagonal ? 0 : k; }
+
+}  // namespace
+
 template <class T>
 void Neighbours::meet(const Expansion<T>& f, Row<T> x, const std::vector<double>& k) {
     const std::size_t last = f.n() - 1;
     terms_.append(f, x);
     for (std::size_t i = 0; i < last; ++i) {
         const auto own = static_cast<std::size_t>(nearest_[i]);
-        if (nearest_[i] != none && f.diagonal[own] - 2 * affinity_[i] <= f.diagonal[last] - 2 * k[i]) continue;
+        const double value = without_dust(k[i], f.diagonal[i]);
+        if (nearest_[i] != none && f.diagonal[own] - 2 * affinity_[i] <= f.diagonal[last] - 2 * value) continue;
         nearest_[i] = static_cast<std::int64_t>(last);
-        affinity_[i] = k[i];
+        affinity_[i] = value;
     }
     nearest_.push_back(none);
     affinity_.push_back(0);
@@ -135,8 +143,13 @@ void Neighbours::miss(const Expansion<T>& f, std::size_t i) {
     affinity_[i] = affinity_.back();
     nearest_.pop_back();
     affinity_.pop_back();
+    const auto [low, high] = std::minmax_element(f.diagonal.begin(), f.diagonal.end());
+    const bool equal = f.n() != 0 && *low == *high;
+    const auto oldest = std::min_element(f.born.begin(), f.born.end()) - f.born.begin();
     for (std::size_t j = 0; j < f.n(); ++j) {
-        if (nearest_[j] == gone) {
+        if (nearest_[j] == gone && equal && affinity_[j] == 0 && oldest != static_cast<std::ptrdiff_t>(j)) {
+            nearest_[j] = oldest;  // far from all others, so that all of them are equals
+        } else if (nearest_[j] == gone) {
             seek(f, j, terms_.row_of_term(f, j));
         } else if (nearest_[j] == last) {
             nearest_[j] = gone;
@@ -151,11 +164,11 @@ void Neighbours::seek(const Expansion<T>& f, std::size_t i, const double* k) {
     affinity_[i] = 0;
     if (f.n() == 1) return;
     std::vector<double> distance(f.n());
-    for (std::size_t j = 0; j < f.n(); ++j) distance[j] = f.diagonal[j] - 2 * k[j];
+    for (std::size_t j = 0; j < f.n(); ++j) distance[j] = f.diagonal[j] - 2 * without_dust(k[j], f.diagonal[j]);
     distance[i] = std::numeric_limits<double>::infinity();
     const std::size_t j = oldest_of_least(distance, f.born);
     nearest_[i] = static_cast<std::int64_t>(j);
-    affinity_[i] = k[j];
+    affinity_[i] = without_dust(k[j], f.diagonal[j]);
 }
 
 void Neighbours::save(Store& store) const {

@@ -273,7 +273,7 @@ void AlmostLinearDependence::enter(Expansion<T>& f, const Offer<T>& offer) {
     const double* k = span_.row(f, offer);
     std::vector<double> a(n);
     const double distance2 = span_.factor.project(k, kxx, a.data());
-    if (distance2 > (n ? nu_ : 0)) {
+    if (distance2 > (n ? nu_ : 0) && n != budget_) {
         const std::vector<double> step = divided(offer.coef, f.outputs, distance2);
         for (double& v : a) v = -v;
         move_all(f, a, step.data());

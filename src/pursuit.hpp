@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -139,7 +140,8 @@ private:
 
 class AlmostLinearDependence final : public BudgetFor<AlmostLinearDependence, Spanned> {
 public:
-    explicit AlmostLinearDependence(double nu) : BudgetFor<AlmostLinearDependence, Spanned>(false), nu_(nu) {}
+    AlmostLinearDependence(double nu, std::optional<std::size_t> budget)
+        : BudgetFor<AlmostLinearDependence, Spanned>(false), nu_(nu), budget_(budget) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
     void save(Store& store) const override;
@@ -147,6 +149,7 @@ public:
 
 private:
     double nu_;
+    std::optional<std::size_t> budget_;
     std::vector<double> covariance_;  // n x n
 };
 

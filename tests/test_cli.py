@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,8 +15,11 @@ import numpy as np
 import pytest
 
 import onkel
-from onkel import cli, datasets, evaluate, report
-from onkel.cli import main
+from onkel import datasets, evaluate, report
+from onkel.cli import COMMANDS, algorithms, main, show
+from onkel.cli.race import BUDGETS, LINEUP, WIDTHS
+from onkel.cli.source import FACES
+from onkel.sources import Source
 
 Capture = pytest.CaptureFixture[str]
 
@@ -59,7 +63,7 @@ def test_a_file_is_raced_by_the_whole_lineup(table: Path, capsys: Capture) -> No
     out = capsys.readouterr().out
     assert out.startswith("blobs.csv: 60 rows; features standardised over the whole stream\n")
     assert "classification, 2 classes; 60 examples, 2 features; 1 shuffled order" in " ".join(out.split())
-    for name in cli.LINEUP["classification"]:
+    for name in LINEUP["classification"]:
         assert f"\n{name} " in out
     assert all(len(row) <= 80 for row in out.splitlines())
 
@@ -143,13 +147,23 @@ def test_demo_and_its_report(tmp_path: Path, capsys: Capture) -> None:
     page = tmp_path / "demo.html"
     assert main(["race", "--limit", "40", "--report", str(page)]) == 0
     output = capsys.readouterr()
-    for name in datasets.NAMES:
+    for name in datasets.DEMO:
         assert f"\n{name}: " in "\n" + output.out
     assert f"report: {page}" in output.err
     text = page.read_text(encoding="utf-8")
     assert "At a glance" in text
     assert f"--report {page}" in text
-    assert all(name in text for line in cli.LINEUP.values() for name in line)
+    assert all(name in text for line in LINEUP.values() for name in line)
+
+
+def test_figures_are_written(tmp_path: Path, capsys: Capture) -> None:
+    folder = tmp_path / "new" / "figures"
+    words = ["race", "digits", "--limit", "50", "--algorithms", "PA,FOGD", "--measures", "hinge_loss"]
+    assert main([*words, "--figures", str(folder)]) == 0
+    assert f"figures: {folder}" in capsys.readouterr().err
+    kinds = ["error-by-time", "error-so-far", "hinge-loss", "recent-error", "support-vectors", "time"]
+    assert sorted(file.name for file in folder.iterdir()) == [f"digits-{kind}.svg" for kind in kinds]
+    assert "the figures cannot be written" in refused(capsys, *words, "--figures", folder / "digits-time.svg")
 
 
 def test_an_embedded_stream_by_name(capsys: Capture) -> None:
@@ -177,15 +191,15 @@ def test_all_algorithms(capsys: Capture) -> None:
 
 
 def test_the_lineup_exists() -> None:
-    for task, line in cli.LINEUP.items():
+    for task, line in LINEUP.items():
         for name, settings in line.items():
             (entry,) = (entry for entry in onkel.catalogue() if entry.name == name)
-            entry.classes[cli.FACES[task]](**settings)
-    assert set(cli.WIDTHS) == set(cli.BUDGETS) == set(datasets.NAMES)
+            entry.classes[FACES[task]](**settings)
+    assert set(WIDTHS) == set(BUDGETS) == set(datasets.DEMO)
 
 
 def test_what_is_not_finite_is_null_in_json() -> None:
-    assert [cli._finite(value) for value in (1.5, float("inf"), float("nan"), "x", None)] == [
+    assert [show.finite(value) for value in (1.5, float("inf"), float("nan"), "x", None)] == [
         1.5,
         None,
         None,
@@ -204,7 +218,7 @@ def test_problems_are_told_in_a_sentence(table: Path, tmp_path: Path, capsys: Ca
     assert "no column 'Answer'" in refused(capsys, "race", table, "--target", "Answer")
     assert "line 2, column 'id': 'row 0' is not a number" in refused(capsys, "race", table, "--target", "answer")
     assert "there is no file nowhere.csv" in refused(capsys, "race", "nowhere.csv", "--target", "y")
-    assert "nor an embedded stream of that name (breast_cancer" in refused(capsys, "race", "digit")
+    assert "no stream 'digit'; did you mean digits?" in refused(capsys, "race", "digit")
     assert "--target is for files" in refused(capsys, "race", "demo", "--target", "y")
     assert "--keep-order is for files" in refused(capsys, "race", "digits", "--keep-order")
     assert "no algorithm is called 'Perzeptron'" in refused(capsys, "race", "--algorithms", "Perzeptron")
@@ -263,7 +277,9 @@ def test_interrupted_shows_what_was_finished(capsys: Capture, monkeypatch: pytes
     assert "digits" not in output.out
     assert "interrupted" in output.err
     assert "Traceback" not in output.err
-    assert "breast_cancer" in page.read_text()
+    said = "nterrupted, so this is partial: 2 of 3 learners finished breast_cancer; not begun: digits, drift, diabetes"
+    assert said in output.err
+    assert said in page.read_text()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -314,7 +330,7 @@ def test_a_terminal_that_knows_ascii_only(table: Path) -> None:
 
 def test_live_progress_on_a_terminal(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(cli, "REFRESH", 0.0)
+    monkeypatch.setattr(show, "REFRESH", 0.0)
     words = ["race", str(table), "--target", "answer", "--drop", "id,level", "--algorithms", "PA"]
     assert main(words) == 0
     assert "mistakes" in capsys.readouterr().err
@@ -359,10 +375,102 @@ def test_one_algorithm_by_alias(capsys: Capture) -> None:
 
 
 def test_citations_are_authors_and_year() -> None:
-    assert cli._citation("One, Two, Three: A title. J 7, 2006. doi:10.1109/TSP.2008.1") == "One et al. 2006"
-    assert cli._citation("One, Two: On 2001 things. J 7, 2003") == "One, Two 2003"
-    assert cli._citation("No title") == "No title"
+    assert algorithms._citation("One, Two, Three: A title. J 7, 2006. doi:10.1109/TSP.2008.1") == "One et al. 2006"
+    assert algorithms._citation("One, Two: On 2001 things. J 7, 2003") == "One, Two 2003"
+    assert algorithms._citation("No title") == "No title"
 
 
 def test_measures_have_names() -> None:
     assert (report.measure("classification"), report.measure("regression")) == ("mistake rate", "RMSE")
+
+
+# -- data
+
+
+def test_data_lists_every_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv("ONKEL_DATA", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "80")
+    np.savez(tmp_path / "mg.npz", X=np.zeros((3, 6)), y=np.arange(3.0))
+    np.savez(tmp_path / "w8a.npz", X=np.zeros((3, 300)), y=np.arange(3.0))
+    (tmp_path / "manifest.json").write_text(json.dumps({"w8a": {"rows": 3}}))
+    assert main(["data"]) == 0
+    text = capsys.readouterr().out
+    lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    assert {*datasets.NAMES, *datasets.SETS} <= set(lines)
+    for name, words in (
+        ("digits", "built in"),
+        ("drift", "generated"),
+        ("mg", "here"),
+        ("a9a", "fetch"),
+        ("susy", "5,000,000"),
+    ):
+        assert words in lines[name]
+    assert "nowhere" in lines["kddcup08"] and str(tmp_path) in text
+    assert max(map(len, text.splitlines()[:-4])) <= 80
+    assert main(["data", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["folder"] == str(tmp_path)
+    assert {entry["name"]: entry["where"] for entry in data["streams"]}["mg"] == "here"
+
+
+def test_data_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv("ONKEL_DATA", str(tmp_path / "data"))
+    published = tmp_path / "mg.txt"
+    published.write_text("0.5 1:1 6:2\n1.5 2:1\n")
+    source = Source(published.as_uri())
+    small = datasets.Named("mg", "regression", 2, 6, None, "small", (source,))
+    monkeypatch.setitem(datasets.SETS, "mg", small)
+    assert main(["data", "fetch", "mg"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'data' / 'mg.npz'}\n"
+    assert main(["data", "fetch", "mg"]) == 0
+    assert "mg is here already" in capsys.readouterr().err
+    published.write_text("0.5 1:1 6:2\n2.5 2:1\n")
+    assert "is not the file it should be" in refused(capsys, "data", "fetch", "mg", "--again")
+    assert "digits needs no download" in refused(capsys, "data", "fetch", "digits")
+    assert "did you mean german" in refused(capsys, "data", "fetch", "germann")
+    published.unlink()
+    monkeypatch.setenv("ONKEL_DATA", str(tmp_path / "other"))
+    assert "cannot be reached" in refused(capsys, "data", "fetch", "mg")
+    assert main(["race", "mg", "--algorithms", "KLMS"]) == 2
+    assert "mg is not in the data folder" in capsys.readouterr().err
+
+
+# -- completion
+
+
+def test_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("there is no bash here")
+    (tmp_path / "rows.csv").touch()
+    script = shell("completion", "bash").stdout
+
+    def offered(*words: str) -> list[str]:
+        ask = f"{script}\nCOMP_WORDS=(onkel {' '.join(words)}); COMP_CWORD={len(words)}; _onkel; echo ${{COMPREPLY[@]}}"
+        done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, cwd=tmp_path, check=True)
+        return done.stdout.split()
+
+    assert offered("ra") == ["race"]
+    assert offered("race", "--ta") == ["--target", "--task"]
+    assert offered("race", "ro") == ["rows.csv"]
+    assert offered("completion", "fi") == ["fish"]
+
+
+def test_every_shell_is_told_every_command(capsys: Capture) -> None:
+    for name in ("bash", "zsh", "fish"):
+        assert main(["completion", name]) == 0
+        out = capsys.readouterr().out
+        assert all(word in out for word in ("race", "run", "tune", "predict", "inspect", "algorithms", "checkpoint"))
+    with pytest.raises(SystemExit):
+        main(["completion", "tcsh"])
+
+
+def test_every_command_has_a_help_text_that_fits(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in COMMANDS:
+        name = command.__name__.rpartition(".")[2]
+        with pytest.raises(SystemExit) as end:
+            main([name, "--help"])
+        assert end.value.code == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f"usage: onkel {name}")
+        assert all(len(line) <= 80 for line in out.splitlines())

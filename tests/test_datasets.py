@@ -50,8 +50,8 @@ def test_scales_of_the_embedded_streams() -> None:
     assert datasets.load("diabetes").y.std() == pytest.approx(1)
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(DataError, match=r"no embedded stream 'digit'.*breast_cancer, digits, drift, diabetes"):
+def test_an_unknown_name_is_refused_with_those_that_are_close() -> None:
+    with pytest.raises(DataError, match=r"no stream 'digit'; did you mean digits\? onkel data lists them all"):
         datasets.load("digit")
 
 
@@ -94,6 +94,53 @@ def test_scaled_standardises_dense_columns_and_real_targets() -> None:
     np.testing.assert_allclose(stream.X[:, 0], (X[:, 0] - 3) / X[:, 0].std())
     np.testing.assert_array_equal(stream.X[:, 1:], 0)  # constant columns carry nothing
     np.testing.assert_allclose([stream.y.mean(), stream.y.std()], [0, 1], atol=1e-15)
+
+
+def test_scaled_leaves_columns_of_zeros_and_ones() -> None:
+    X = np.array([[0.0, 1, 0, 3], [0, 1, 0, 4], [1, 1, 0, 5], [0, 1, 0, 6]])
+    stream = Stream("s", X, np.array([0, 1, 0, 1]), "classification").scaled()
+    np.testing.assert_array_equal(stream.X[:, 0], X[:, 0])
+    np.testing.assert_array_equal(stream.X[:, 1:3], 0)  # they say nothing
+    np.testing.assert_allclose(stream.X[:, 3].std(), 1)
+
+
+def test_scales_between_two_ends() -> None:
+    X = np.array([[1.0, 5.0, -3.0], [2.0, 5.0, 0.0], [5.0, 5.0, 1.0]])
+    y = np.array([10.0, 20.0, 60.0])
+    unit = Stream("s", X, y, "regression").scaled("[0,1]")
+    np.testing.assert_allclose(unit.X, [[0, 0, 0], [0.25, 0, 0.75], [1, 0, 1]])
+    np.testing.assert_allclose(unit.y, [0, 0.2, 1])
+    both = Stream("s", X, y, "regression").scaled("[-1,1]", target=False)
+    np.testing.assert_allclose(both.X, [[-1, 0, -1], [-0.5, 0, 0.5], [1, 0, 1]])
+    assert both.y.tolist() == y.tolist() and "target" not in both.description
+    sparse = Stream("s", scipy.sparse.csr_matrix([[0, 4.0], [2, 0]]), np.array([0, 1]), "classification")
+    np.testing.assert_allclose(sparse.scaled("[0,1]").X.toarray(), [[0, 1], [1, 0]])
+    with pytest.raises(DataError, match=r"s is sparse, and .* would fill its zeros"):
+        sparse.scaled("[-1,1]")
+    with pytest.raises(DataError, match="there is no scale 'unit'; there are standard"):
+        sparse.scaled("unit")  # type: ignore[arg-type]
+
+
+def test_splits_orders_and_labels() -> None:
+    X, y = np.arange(8.0).reshape(4, 2), np.array([3, 5, 7, 7])
+    orders = np.array([[3, 2, 1, 0], [1, 0, 3, 2]], np.int16)
+    stream = Stream("s", X, y, "classification", n_train=2, orders=orders)
+    assert (stream.train.y.tolist(), stream.test.y.tolist()) == ([3, 5], [7, 7])
+    assert stream.train.orders is None and stream.train.n_train is None
+    assert stream.order(0).tolist() == [3, 2, 1, 0] and stream.order(1).tolist() == [1, 0, 3, 2]
+    np.testing.assert_array_equal(stream.order(2), stream.order(2, seed=0))  # published ones are used up
+    assert [*map(sorted, (stream.order(5, seed=1), stream.order(5, seed=2)))] == [[0, 1, 2, 3]] * 2
+    assert stream.against_rest(7).y.tolist() == [-1, -1, 1, 1]
+    with pytest.raises(DataError, match="no label 9; it has 3, 5, 7"):
+        stream.against_rest(9)
+    whole = Stream("s", X, y, "classification")
+    assert whole.train is whole
+    with pytest.raises(DataError, match="no official test part"):
+        _ = whole.test
+    with pytest.raises(DataError, match="training part of 5 rows does not fit"):
+        Stream("s", X, y, "classification", n_train=5)
+    with pytest.raises(DataError, match="no permutations of its 4 rows"):
+        Stream("s", X, y, "classification", orders=orders[:, :3])
 
 
 def test_scaled_keeps_sparse_zeros_and_labels() -> None:
@@ -203,16 +250,24 @@ def test_csv_longer_than_one_batch(tmp_path: Path) -> None:
         ("a,a\n1,2\n", "a", "2 columns named 'a'"),
         ("a\n1\n2\n", "a", "no feature column besides the target 'a'"),
         ("", "a", "no header"),
-        ("a,b\n", "a", "a header but no rows"),
+        ("a,b\n", "a", "has no rows"),
         ("a,b\n1,2\n1,2,3\n", "b", "line 3: 3 cells where the header names 2 columns"),
-        ("a,b\n1,2\n,4\n", "b", "line 3, column 'a': the value is missing; fill it"),
+        (
+            "a,b\n1,2\n,4\n",
+            "b",
+            r"line 3, column 'a': the value is missing \(in these 2 rows: a 1\); .* \(--missing mean\)",
+        ),
         ("a,b\n1,2\nNA,4\n", "b", "line 3, column 'a': the value is missing"),
         ("a,b\n1,2\nnan,4\n", "b", "line 3, column 'a': the value is missing"),
         ("a,b\n1,2\ninf,4\n", "b", "line 3, column 'a': 'inf' is not finite"),
-        ("a,b\n1,2\n\nBerlin,4\n", "b", r"line 4, column 'a': 'Berlin' is not a number; .*\(--drop\)"),
+        ("a,b\n1,2\n\nBerlin,4\n", "b", r"line 4, column 'a': 'Berlin' is not a number; .*--encode onehot.*--drop a"),
         ('a,b\n"1\n",2\nx,4\n', "b", "line 4, column 'a'"),  # the line of the file, not of the table
         ("a,b\n1,2\n3,\n", "b", "line 3, column 'b': the target is missing"),
-        ("a,b\n1,2\n3,nan\n", "b", "column 'b': the target is missing or infinite"),
+        ("a,b\n1,2\n3,nan\n", "b", "line 3, column 'b': the target is missing; .*--missing drop"),
+        ("a,b\n1,2\n3,inf\n", "b", "column 'b': the target 'inf' is not finite"),
+        ("a;b\n1,5;2\n2,5;3\n", "b", "line 2, column 'a': '1,5' is not a number; write decimals with a point"),
+        ("1,2\n3,4\n", "2", "line 1: only numbers where columns should be named; .*--no-header"),
+        ("a,b\n1,2\n1_000,4\n", "b", "line 3, column 'a': '1_000' is not a number"),
     ],
 )
 def test_csv_problems_name_the_place_and_the_remedy(tmp_path: Path, text: str, target: str | None, words: str) -> None:
@@ -254,7 +309,7 @@ def test_libsvm(tmp_path: Path, name: str) -> None:
 
 def test_libsvm_problems(tmp_path: Path) -> None:
     path = written(tmp_path, "1 a:b\n", "data.svm")
-    with pytest.raises(DataError, match="not a LIBSVM file"):
+    with pytest.raises(DataError, match="line 1: 'a:b' is no pair column:value"):
         datasets.read(path)
     with pytest.raises(DataError, match="omit --target"):
         datasets.read(path, target="y")
@@ -300,8 +355,8 @@ def test_files_that_are_not_there_or_not_known(tmp_path: Path) -> None:
             datasets.read(tmp_path / name, target="y" if name == "none.csv" else None)
     with pytest.raises(DataError, match=r"rename it to one of \.csv, \.tsv, \.libsvm"):
         datasets.read(tmp_path / "data.xls")
-    with pytest.raises(DataError, match="names no format"):
-        datasets.read(tmp_path / "data.csv.gz", target="y")
+    with pytest.raises(DataError, match=r"names no format; .* --format"):
+        datasets.read(tmp_path / "data.gz", target="y")
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(DataError, match="cannot be read"):
         datasets.read(tmp_path / "folder.csv", target="y")

@@ -7,12 +7,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.stats
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.metrics import hinge_loss, log_loss, mean_absolute_error, roc_auc_score
 
+import onkel
 from onkel import datasets, evaluate
 from onkel.datasets import Stream
 from onkel.evaluate import Trace, prequential
@@ -261,6 +265,174 @@ def test_models_that_cannot_be_asked_are_refused() -> None:
         prequential(object(), np.zeros((1, 1)), np.ones(1))
 
 
+# -- windows, delays, further measures, held-out examples
+
+
+def test_windows_are_what_the_totals_grew_by() -> None:
+    y = np.array(["a", "b", "b", "a"])
+    trace = prequential(ScriptedClassifier([0, 0, -0.5, -0.5]), np.zeros((4, 1)), y, checkpoints=[1, 3])
+    np.testing.assert_array_equal(trace.windowed, [1, 0.5, 0])
+    trace = prequential(ScriptedRegressor([0.0, 0.0, 3.5]), np.zeros((3, 1)), np.array([1, 2, 3]), checkpoints=[2])
+    np.testing.assert_allclose(trace.windowed, [np.sqrt(2.5), 0.5])
+    lost = prequential(ScriptedRegressor(np.zeros(4), diverges_at=2), np.zeros((4, 1)), np.ones(4), checkpoints=4)
+    np.testing.assert_array_equal(lost.windowed, [1, 1, np.inf, np.inf])
+
+
+def delayed_mistakes(predict: Callable[[int], Any], learn: Callable[[int], Any], y: Any, delay: int) -> int:
+    """A queue of labels that are still out, in plain Python."""
+    wrong, out = 0, []
+    for i in range(len(y)):
+        wrong += predict(i) != y[i]
+        out.append(i)
+        if len(out) > delay:
+            learn(out.pop(0))
+    for i in out:
+        learn(i)
+    return wrong
+
+
+@pytest.mark.parametrize("delay", [0, 1, 7, 500])
+@pytest.mark.parametrize("checkpoints", [1, 13])
+def test_labels_that_arrive_late(delay: int, checkpoints: int) -> None:
+    stream = datasets.load("breast_cancer")
+    X, y = stream.X[:120], stream.y[:120]
+    model, naive = onkel.PAClassifier(), onkel.PAClassifier()
+    trace = prequential(model, X, y, delay=delay, checkpoints=checkpoints)
+
+    def predict(i: int) -> Any:
+        return naive.predict(X[i : i + 1])[0] if hasattr(naive, "classes_") else "malignant"  # the second class
+
+    def learn(i: int) -> None:
+        naive.learn(X[i : i + 1], y[i : i + 1], classes=np.unique(y))
+
+    assert trace.mistakes[-1] == delayed_mistakes(predict, learn, y, delay)
+    assert trace.size is not None
+    assert model.t_ == naive.t_ == 120
+    np.testing.assert_array_equal(model.dual_coef_, naive.dual_coef_)
+
+
+def test_late_labels_for_scikit_learn_and_river() -> None:
+    linear = pytest.importorskip("river.linear_model")
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = X[:, 0] > 0
+    model = SGDClassifier()
+
+    def predict(i: int) -> Any:
+        return model.predict(X[i : i + 1])[0] if hasattr(model, "coef_") else True
+
+    wrong = delayed_mistakes(
+        predict, lambda i: model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[False, True]), y, 5
+    )
+    assert prequential(SGDClassifier(), X, y, delay=5).mistakes[-1] == wrong
+    other, dicts = linear.Perceptron(), [dict(enumerate(row)) for row in X.tolist()]
+    wrong = delayed_mistakes(
+        lambda i: other.predict_one(dicts[i]), lambda i: other.learn_one(dicts[i], bool(y[i])), y, 5
+    )
+    assert prequential(linear.Perceptron(), X, y, delay=5, task="classification").mistakes[-1] == wrong
+    with pytest.raises(ValueError, match="delay must be >= 0, got -1"):
+        prequential(SGDClassifier(), X, y, delay=-1)
+
+
+@pytest.mark.parametrize("checkpoints", [1, 9])
+def test_measures_are_those_of_scikit_learn(checkpoints: int) -> None:
+    stream = datasets.load("breast_cancer")
+    scores = onkel.KLRSGDClassifier().learn(stream.X, stream.y, classes=stream.classes)
+    names = ["auc", "log_loss", "hinge_loss", "absolute_error"]
+    trace = prequential(onkel.KLRSGDClassifier(), stream.X, stream.y, checkpoints=checkpoints, measures=names)
+    second = stream.y == "malignant"
+    for mark, seen in enumerate(trace.seen):
+        if len(np.unique(second[:seen])) == 2:
+            assert trace.measures["auc"][mark] == pytest.approx(roc_auc_score(second[:seen], scores[:seen]), abs=1e-12)
+    p = 1 / (1 + np.exp(-scores))
+    assert trace.measures["log_loss"][-1] == pytest.approx(log_loss(second, p), rel=1e-9)
+    assert trace.measures["hinge_loss"][-1] == pytest.approx(hinge_loss(second, scores), rel=1e-9)
+    assert np.isnan(trace.measures["absolute_error"]).all()
+
+
+def test_the_area_counts_ties_half() -> None:
+    scores = np.random.default_rng(3).integers(-2, 3, size=300).astype(float)
+    y = np.random.default_rng(4).choice(["a", "b"], size=300)
+    trace = prequential(ScriptedClassifier(scores), np.zeros((300, 1)), y, checkpoints=11, measures=["auc"])
+    assert trace.measures["auc"][-1] == pytest.approx(roc_auc_score(y == "b", scores), abs=1e-12)
+
+
+def test_measures_of_several_classes_and_of_numbers() -> None:
+    stream = datasets.load("digits")
+    X, y = stream.X[:200], stream.y[:200]
+    scores = onkel.KLRSGDClassifier().learn(X, y, classes=np.arange(10))
+    names = ["auc", "log_loss", "hinge_loss"]
+    trace = prequential(onkel.KLRSGDClassifier(), X, y, measures=names, checkpoints=7)
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    assert trace.measures["log_loss"][-1] == pytest.approx(log_loss(y, e / e.sum(axis=1, keepdims=True)), rel=1e-9)
+    assert trace.measures["hinge_loss"][-1] == pytest.approx(hinge_loss(y, scores), rel=1e-9)
+    assert np.isnan(trace.measures["auc"]).all()
+    diabetes = datasets.load("diabetes")
+    trace = prequential(onkel.OGDRegressor(), diabetes.X, diabetes.y, measures=["absolute_error"])
+    predicted = onkel.OGDRegressor().learn(diabetes.X, diabetes.y)
+    expected = mean_absolute_error(diabetes.y, predicted)
+    assert trace.measures["absolute_error"][-1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_measures_of_other_libraries() -> None:
+    linear = pytest.importorskip("river.linear_model")
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = X[:, 0] > 0
+    for model, task in ((SGDClassifier(loss="log_loss"), None), (linear.LogisticRegression(), "classification")):
+        trace = prequential(model, X, y, task=task, measures=["auc", "log_loss"], checkpoints=3)  # type: ignore[arg-type]
+        assert 0.8 < trace.measures["auc"][-1] <= 1
+        assert trace.measures["log_loss"][-1] < np.log(2) + 1
+    hinge = prequential(SGDClassifier(loss="hinge"), X, y, measures=["auc", "log_loss"])
+    assert np.isfinite(hinge.measures["auc"][-1])
+    assert np.isnan(hinge.measures["log_loss"][-1])
+    with pytest.raises(ValueError, match="no measure 'accuracy'; there are auc"):
+        prequential(SGDClassifier(), X, y, measures=["accuracy"])
+
+
+def test_the_finished_learner_is_tested_on_held_out_examples() -> None:
+    stream = datasets.load("breast_cancer")
+    learned, held = evaluate.split(stream, 0.25, seed=3)
+    assert len(held) == 142
+    assert len(learned) + len(held) == len(stream)
+    trace = prequential(onkel.PAClassifier(), learned.X, learned.y, test=(held.X, held.y))
+    model = onkel.PAClassifier().partial_fit(learned.X, learned.y)
+    assert trace.held_out == pytest.approx(1 - model.score(held.X, held.y))
+    standings = evaluate.race({"PA": onkel.PAClassifier()}, learned, test=held, orders=2)
+    assert standings.table()[0]["held_out"] == pytest.approx(
+        np.mean([trace.held_out for trace in standings.results[0].traces])
+    )
+    diabetes = datasets.load("diabetes")
+    learned, held = evaluate.split(diabetes)
+    regressor = prequential(onkel.OGDRegressor(), learned.X, learned.y, test=(held.X, held.y))
+    predicted = onkel.OGDRegressor().fit(learned.X, learned.y).predict(held.X)
+    assert regressor.held_out == pytest.approx(np.sqrt(np.mean((predicted - held.y) ** 2)))
+    lost = prequential(ScriptedClassifier(np.zeros(9), 3), np.zeros((9, 1)), np.arange(9) % 2, test=(held.X, held.y))
+    assert lost.held_out == math.inf
+
+
+def test_of_an_ordered_stream_the_end_is_held_out() -> None:
+    stream = datasets.load("drift")
+    learned, held = evaluate.split(stream, 0.1)
+    np.testing.assert_array_equal(held.X, stream.X[-300:])
+    np.testing.assert_array_equal(learned.y, stream.y[:-300])
+    with pytest.raises(ValueError, match="between 0 and 1, got 1"):
+        evaluate.split(stream, 1)
+
+
+def test_the_size_in_bytes_is_that_of_the_state() -> None:
+    stream = datasets.load("breast_cancer")
+    trace = prequential(onkel.PAClassifier(), stream.X, stream.y)
+    model = onkel.PAClassifier().partial_fit(stream.X, stream.y)
+    held = sum(array.nbytes for array in model.state()[0].values())
+    assert trace.bytes is not None
+    assert held < trace.bytes < held + 10_000
+    assert prequential(Unwritable([0.0]), np.zeros((1, 1)), np.ones(1), task="regression").bytes is None
+
+
+class Unwritable(ScriptedRegressor):
+    def __reduce__(self) -> Any:
+        raise TypeError("no")
+
+
 # -- races
 
 
@@ -351,6 +523,55 @@ def test_limit_takes_the_first_examples_of_each_order() -> None:
     expected = prequential(NearestMean(), stream.X[rows], stream.y[rows], classes=stream.classes)
     assert standings.examples == 12
     np.testing.assert_array_equal(standings.results[0].traces[0].mistakes, expected.mistakes)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_side_by_side_gives_the_same_results(backend: str) -> None:
+    stream = datasets.load("breast_cancer")
+    models = {"RBP": onkel.RBPClassifier(budget=20), "SGD": SGDClassifier(random_state=0)}
+    alone = evaluate.race(models, stream, orders=3, limit=60, checkpoints=3)
+    heard: list[tuple[str, int]] = []
+    with joblib.parallel_config(backend=backend):
+        run = evaluate.laps(
+            models,
+            stream,
+            orders=3,
+            limit=60,
+            checkpoints=3,
+            n_jobs=2,
+            progress=lambda lap: heard.append((lap.name, lap.order)),
+        )
+        together = evaluate.standings(models, stream, run)
+    assert heard == [(name, order) for order in range(3) for name in models]
+    for one, other in zip(alone.results, together.results, strict=True):
+        assert one.name == other.name
+        for a, b in zip(one.traces, other.traces, strict=True):
+            np.testing.assert_array_equal(a.total, b.total)
+
+
+def test_a_problem_in_a_run_side_by_side_is_told_with_its_name() -> None:
+    with pytest.raises(ValueError, match="budget") as problem:
+        evaluate.race({"RBP": onkel.RBPClassifier(budget=0)}, toy(), orders=4, n_jobs=2)
+    assert problem.value.__notes__ == ["RBP on toy"]
+
+
+def test_significance_is_a_paired_test_over_the_orders() -> None:
+    def result(name: str, *mistakes: float) -> evaluate.Result:
+        traces = [Trace("classification", np.array([100]), np.array([m]), None, np.array([0.1])) for m in mistakes]
+        return evaluate.Result(name, {}, tuple(traces))
+
+    best, near, far = result("best", 5, 6, 9, 7), result("near", 6, 5, 10, 8), result("far", 9, 11, 13, 12)
+    same, lost = result("same", 5, 6, 9, 7), result("lost", 5, np.inf, 9, 7)
+    once = result("once", 30)
+    p = evaluate.Standings(toy(), (best, same, near, far, once, lost), 100).significance()
+    raw = {
+        "far": scipy.stats.ttest_rel([5, 6, 9, 7], [9, 11, 13, 12]).pvalue,
+        "near": scipy.stats.ttest_rel([5, 6, 9, 7], [6, 5, 10, 8]).pvalue,
+    }
+    assert p == pytest.approx({"far": 3 * raw["far"], "near": 2 * raw["near"], "same": 1.0})
+    shifted = evaluate.Standings(toy(), (best, result("shifted", 6, 7, 10, 8)), 100)
+    assert shifted.table()[1]["p"] == 0.0
+    assert shifted.table()[0]["p"] is None
 
 
 def test_laps_may_be_abandoned() -> None:

@@ -32,9 +32,12 @@ from onkel.kernels import Gaussian, Kernel, Polynomial, as_kernel
 from onkel.learner import Learner
 from onkel.losses import Loss, Squared, as_loss
 from onkel.maps import Fourier
+from onkel.restarts import Restarts
 from onkel.updates import Gradient, Update
 
 __all__ = [
+    "AdaRakerClassifier",
+    "AdaRakerRegressor",
     "FOGDOMKLClassifier",
     "FOGDOMKLRegressor",
     "NOGDOMKLClassifier",
@@ -654,3 +657,79 @@ class RakerRegressor(_Raker, RegressorFace):
 
     def _loss(self) -> Loss:
         return as_loss(self.loss, "regression")
+
+
+class _AdaRaker(_Raker):
+    """Raker in instances that restart."""
+
+    eta: float = 10.0
+
+    def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
+        maps = [Fourier(kernel, self.components) for kernel in self._pool(run["columns"])]
+        restarts = Restarts(
+            maps,
+            self._seeds(run["seed"], len(maps)),
+            self._loss(),
+            eta=self.eta,
+            eta_weights=self.eta if self.eta_weights is None else self.eta_weights,
+            lam=self.lam,
+            outputs=outputs,
+            keys=keys,
+            dtype=run["dtype"],
+        )
+        return native.engine(restarts)
+
+
+class AdaRakerClassifier(_AdaRaker, RakerClassifier):
+    """AdaRaker: Rakers that began 1, 2, 4, ... rounds ago, for streams that change.
+
+    Instance j is a Raker with steps eta_j = min(1/2, eta / sqrt(2^j)) that begins anew in each round 2^j divides;
+    h_j <- h_j exp(-eta_j (l(score of j) - l(score))), and h_j = eta_j at a restart;
+    score = sum_j h_j (score of j) / sum_j h_j
+
+    Composition: Restarts(Fourier(kernel, components) for each kernel, loss, eta, eta_weights, lam)
+
+    Parameters
+    ----------
+    components : D, number of random directions for each kernel, which the instances share
+    eta : step of the weights of features, > 0; that of instance j is min(1/2, eta / sqrt(2^j))
+    eta_weights : rate of the weights of kernels, > 0, made smaller as eta is; None: eta
+    lam : regularisation, >= 0
+    shared_draws : True: the directions of all kernels are one draw, stretched by their widths
+    loss : "logistic", "hinge", "squared_hinge", "exponential" or an object
+    kernels : None: thirteen Gaussians, sigma from 2^-6 to 2^6
+    random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    shen2019random: Shen, Chen, Giannakis, JMLR 20, 2019, algorithm 2
+    """
+
+    paper: ClassVar[str] = SHEN
+    aliases: ClassVar[tuple[str, ...]] = ("AdaRaker",)
+    cost: ClassVar[str] = "m D (d + log t)"
+
+
+class AdaRakerRegressor(_AdaRaker, RakerRegressor):
+    """AdaRaker for regression; scale the target to order one.
+
+    As AdaRakerClassifier, with l(score - y)
+
+    Composition: Restarts(Fourier(kernel, components) for each kernel, loss, eta, eta_weights, lam)
+
+    Parameters
+    ----------
+    components, eta, eta_weights, lam, shared_draws : as for AdaRakerClassifier
+    loss : "squared", "absolute", "huber", "quantile" or an object
+    kernels : None: thirteen Gaussians, sigma from 2^-6 to 2^6
+    random_state, n_jobs : see Estimator
+
+    References
+    ----------
+    shen2019random: Shen, Chen, Giannakis, JMLR 20, 2019, algorithm 2
+    """
+
+    paper: ClassVar[str] = SHEN
+    aliases: ClassVar[tuple[str, ...]] = ("AdaRaker",)
+    cost: ClassVar[str] = "m D (d + log t)"
+    forgets: ClassVar[bool] = True

@@ -452,11 +452,12 @@ class KRLSRegressor(Regressor):
     x joins if its squared distance to the span of the stored examples exceeds nu; f is the least-squares fit to all
     examples so far, each replaced by its projection on those stored in its round
 
-    Composition: Learner(Expansion(kernel, AlmostLinearDependence(nu)), Squared(), Gradient(eta=1))
+    Composition: Learner(Expansion(kernel, AlmostLinearDependence(nu, budget)), Squared(), Gradient(eta=1))
 
     Parameters
     ----------
     nu : squared distance, >= 0; without noise to average over, f interpolates at nu = 0
+    budget : None, or the most examples to store (an extension): later ones are only projected
     kernel, average, random_state, n_jobs : see Estimator
 
     References
@@ -465,9 +466,10 @@ class KRLSRegressor(Regressor):
     """
 
     nu: float = 0.01
+    budget: int | None = None
     paper: ClassVar[str] = ENGEL
     aliases: ClassVar[tuple[str, ...]] = ("KRLS", "ALD", "ALD-KRLS")
     cost: ClassVar[str] = "n d + n^2"
 
     def parts(self, kernel: Kernel) -> Parts:
-        return Expansion(kernel, AlmostLinearDependence(self.nu)), Squared(), Gradient(1.0)
+        return Expansion(kernel, AlmostLinearDependence(self.nu, self.budget)), Squared(), Gradient(1.0)

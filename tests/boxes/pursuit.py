@@ -300,8 +300,11 @@ def knlms(K, y, *, eta, coherence, ridge):
     return F
 
 
-def krls(K, y, *, nu):
-    """6.5, ALD: Pm is (A' A)^-1, where row i of A is the projection of x_i onto the dictionary of its round."""
+def krls(K, y, *, nu, budget=None):
+    """6.5, ALD: Pm is (A' A)^-1, where row i of A is the projection of x_i onto the dictionary of its round.
+
+    (X) With `budget` examples in the dictionary it is closed.
+    """
     F, D, A = history(len(y)), [], np.zeros((0, 0))
     for t in range(len(y)):
         f = F[t].copy()
@@ -309,7 +312,7 @@ def krls(K, y, *, nu):
         a = np.linalg.solve(k_DD, k)
         residue = distance2(K, D, t)
         e = y[t] - k @ f[D, 0]
-        if not dependent(K, D, t) and (residue > nu or not D):
+        if not dependent(K, D, t) and (residue > nu or not D) and len(D) != budget:
             f[D, 0] -= a * e / residue
             append(f, D, t, e / residue)
             A = np.block([[A, np.zeros((len(A), 1))], [np.zeros((1, A.shape[1])), np.ones((1, 1))]])

@@ -1,0 +1,134 @@
+"""The promises of the work bench: tuning in one pass, and runs that are killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import streams
+from bench import Bench, Result
+
+import onkel
+from onkel import datasets, state, tuning
+from onkel.protocols import decide
+from onkel.stream import Stream, standardise
+
+SETS = ("a9a", "covtype", "ijcnn1", "letter", "magic04", "satimage", "spambase", "usps", "w7a")
+ROWS = 100_000
+
+
+def tune(bench: Bench) -> Result:
+    """64 settings of FOGD in one pass, against whole runs of all of them, each on one core."""
+    os.environ.setdefault("ONKEL_DATA", str(streams.ROOT.parent / "shared" / "data"))
+    rows = []
+    for name in [name for name in SETS if datasets.is_here(name)] or ["breast_cancer", "digits", "drift"]:
+        stream = datasets.load(name)
+        order = stream.order(0, seed=0)[: bench.size(ROWS)]
+        X = stream.X[order] if sp.issparse(stream.X) else standardise(stream.X[order])
+        rows.append(_tuned(stream, X, stream.y[order]))
+    title = "Tuning 64 settings of FOGD (8 widths, 8 steps, D = 400) at the cost of 8 runs; excess over the best of all"
+    return Result(title, rows)
+
+
+def _tuned(stream: Stream, X: Any, y: Any) -> dict[str, Any]:
+    model = onkel.FOGDClassifier()
+    settings = tuning.grid(model, **tuning.values(model, "default", X.shape[1]))
+    clock = time.process_time()
+    tuned = onkel.tune(settings, X, y, classes=stream.classes)
+    spent = time.process_time() - clock
+    clock = time.process_time()
+    wrong = {name: _run(setting.clone(), X, y, stream.classes) for name, setting in settings.items()}
+    single = (time.process_time() - clock) / len(settings)
+    best, found = min(wrong, key=wrong.__getitem__), tuned.candidates[0]
+    assert found.total == wrong[found.name]
+    return {
+        "stream": stream.name,
+        "examples": len(y),
+        "best": best,
+        "found": found.name,
+        "best %": 100 * wrong[best] / len(y),
+        "found %": 100 * found.error,
+        "excess %": 100 * (found.total / wrong[best] - 1),
+        "single run s": single,
+        "cost in runs": spent / single,
+        "target": "< 10 runs, < 2 %",
+        "met": bool(spent / single < 10 and found.total <= 1.02 * wrong[best]),
+    }
+
+
+def _run(model: Any, X: Any, y: Any, classes: Any) -> int:
+    """The mistakes of a setting that runs alone."""
+    return int((decide(model.learn(X, y, classes=classes), classes) != y).sum())
+
+
+def killed(bench: Bench) -> Result:
+    """`onkel run`, killed at random moments and resumed: the same model and predictions as never killed."""
+    kills, rows = bench.size(100), []
+    table = bench.folder / "stream.csv"
+    X = np.random.default_rng(0).random((bench.size(1_500_000), 2))
+    y = (np.sin(9 * X[:, 0]) > 2 * X[:, 1] - 1).astype(int)
+    np.savetxt(table, np.column_stack([X, y]), fmt=["%.4f", "%.4f", "%d"], delimiter=",", header="a,b,y", comments="")
+    options = ["--target", "y", "--model", "BOGD", "--set", "budget=100", "--set", "gamma=20", "--every", "0"]
+    command = [sys.executable, "-c", "import sys; from onkel.cli import main; sys.exit(main())", "run", str(table)]
+    run = partial(_start, [*command, *options], bench.folder)
+    if run("once").wait() != 0:
+        raise SystemExit("the run that nobody interrupted failed")
+    chance, count, began = random.Random(0), 0, time.monotonic()
+    while True:
+        process = run("killed")
+        if count == kills:
+            process.wait()
+            break
+        before = _size(bench.folder / "killed.txt")
+        while process.poll() is None and _size(bench.folder / "killed.txt") <= before:
+            before = min(before, _size(bench.folder / "killed.txt"))
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0, 0.2))
+        if process.poll() is None:
+            process.kill()
+            count += 1
+        elif process.wait() != 0 or process.returncode == 0:
+            break
+        process.wait()
+    same = _same(bench.folder / "once", bench.folder / "killed")
+    rows.append(
+        {
+            "examples": len(y),
+            "kills": count,
+            "seconds": time.monotonic() - began,
+            "same model": "yes" if same else "no",
+            "same predictions": "yes" if _equal(bench.folder, ".txt") else "no",
+            "target": kills,
+            "met": same and _equal(bench.folder, ".txt") and count >= kills,
+        }
+    )
+    return Result("onkel run killed at random moments and resumed, against a run that was never interrupted", rows)
+
+
+def _start(command: list[str], folder: Path, name: str) -> subprocess.Popen[bytes]:
+    files = ["--checkpoint", str(folder / name), "--predictions", str(folder / f"{name}.txt")]
+    return subprocess.Popen([*command, *files], stdout=subprocess.DEVNULL)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _equal(folder: Path, ending: str) -> bool:
+    return (folder / f"once{ending}").read_bytes() == (folder / f"killed{ending}").read_bytes()
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two model files hold the same, but for the times."""
+    (a, first), (b, second) = state.read(one), state.read(other)
+    for config in (first, second):
+        config["follower"] |= {"seconds": 0, "curve": []}
+    return first == second and a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)

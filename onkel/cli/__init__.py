@@ -1,0 +1,53 @@
+"""The shell command `onkel`: one file per command, each with `add`, which tells the parser about it.
+
+The only package that prints. Results go to standard output, progress and problems to standard error.
+Exit status: 0 done, 2 a problem of the input (told in one sentence), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+
+import onkel
+from onkel.cli import algorithms, completion, data, inspect, predict, race, reproduce, run, tune
+from onkel.cli.words import Problem
+from onkel.datasets import DataError
+
+COMMANDS = (race, run, tune, predict, inspect, reproduce, algorithms, data, completion)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a name the terminal cannot show is no reason to stop
+    arguments = _parser().parse_args(words)
+    arguments.command = shlex.join(["onkel", *words])
+    try:
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except (Problem, DataError) as problem:
+        print(f"onkel: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("onkel: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # whoever read us has gone; nothing more can or need be said
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="onkel", description="Online kernel learning at the shell.")
+    parser.add_argument("--version", action="version", version=f"onkel {onkel.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.add(commands)
+    return parser

@@ -1,0 +1,77 @@
+"""Models at the shell: one made from a name and settings, or read from its file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from onkel.cli.source import FACES
+from onkel.cli.words import Problem, algorithms
+from onkel.follower import Follower
+from onkel.stream import Task
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE; the value is a number, true, false, null, or else a text."""
+    name, equals, value = text.partition("=")
+    if not name.strip() or not equals:
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")
+    return name.strip(), literal(value.strip())
+
+
+def literal(text: str) -> Any:
+    """A value as it is written at the shell."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def parameter(name: str) -> str:
+    """The parameter that a name at the shell stands for: `gamma` is the kernel's."""
+    return "kernel__gamma" if name == "gamma" else name
+
+
+def make(name: str, task: Task, settings: dict[str, Any]) -> Any:
+    """A fresh model of the algorithm with that name."""
+    (entry,) = algorithms([name])
+    face = entry.classes.get(FACES[task])
+    if face is None:
+        raise Problem(f"{entry.name} does {' and '.join(entry.tasks)}, not {task}; choose another, or say --task")
+    if not entry.online:
+        raise Problem(f"{entry.name} learns from all rows at once, not from a stream: choose another")
+    model = face()
+    for key, value in settings.items():
+        try:
+            model.set_params(**{parameter(key): value})
+        except (ValueError, TypeError):
+            known = ", ".join(["gamma", *model.get_params(deep=False)])
+            raise Problem(f"{entry.name} has no parameter {key!r} that could be {value!r}; it has {known}") from None
+    try:
+        model._check_params()
+    except (ValueError, TypeError) as problem:
+        raise Problem(str(problem)) from None
+    return model
+
+
+def read(path: Path) -> Follower:
+    """A model from its file, with what is known of its stream."""
+    try:
+        return Follower.load(path)
+    except FileNotFoundError:
+        raise Problem(f"there is no model {path}; onkel run and onkel tune make one") from None
+    except (ValueError, OSError) as problem:
+        raise Problem(str(problem)) from None
+
+
+def describe(model: Any) -> dict[str, str]:
+    """The parameters of a model in words."""
+    return {name: str(value) for name, value in model.get_params(deep=False).items()}
+
+
+def check_writable(path: Path | None, what: str) -> None:
+    """Refuse a file that could not be written, before the work and not after it."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise Problem(f"{what} cannot be written to {path}; name a file in a folder that exists")

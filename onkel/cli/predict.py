@@ -1,0 +1,75 @@
+"""onkel predict: what a model says of the examples of a file or of standard input, as they come."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onkel import report
+from onkel.cli import models, source
+from onkel.cli.words import Problem
+from onkel.follower import Follower
+
+
+def add(commands: Any) -> None:
+    """Tell the parser about the command."""
+    parser = commands.add_parser(
+        "predict",
+        help="predictions of a model, one a line",
+        description="The model is not changed. Columns must be those it learned from, in the same order; if the file "
+        "has targets too (--target), the error is told at the end.",
+    )
+    parser.set_defaults(run=_predict)
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a file that onkel run, onkel tune or save wrote")
+    source.add_input(parser, labelled=False)
+    add = parser.add_argument_group("output").add_argument
+    add("--scores", action="store_true", help="after each prediction the scores of the classes, separated by tabs")
+    add("--json", action="store_true", help="one JSON object a line")
+    add("--quiet", action="store_true", help="no error at the end")
+
+
+def _predict(arguments: argparse.Namespace) -> int:
+    follower = models.read(arguments.model)
+    if follower.seen == 0:
+        raise Problem(f"{arguments.model} has learned nothing yet")
+    if arguments.scores and follower.task == "regression":
+        raise Problem("--scores are for classification; a prediction of a regression is its score")
+    total, known, count = 0.0, 0, 0
+    for block in source.blocks(arguments):
+        try:
+            said = follower.predict(block.X)
+            scores = follower.scores(block.X).tolist() if arguments.scores else [None] * len(said)
+        except ValueError as problem:
+            raise Problem(f"{arguments.stream}: {problem}") from None
+        sys.stdout.writelines(
+            _line(arguments, count + i, one, score) for i, (one, score) in enumerate(zip(said, scores, strict=True))
+        )
+        sys.stdout.flush()
+        count += len(said)
+        if source.has_targets(arguments):
+            total += _errors(follower, said, block.y)
+            known += len(said)
+    if known and not arguments.quiet:
+        error = total / known if follower.task == "classification" else math.sqrt(total / known)
+        shown = report.show_error(follower.task)(error)
+        print(f"{report.measure(follower.task)} {shown} on {known:,} examples", file=sys.stderr)
+    return 0
+
+
+def _errors(follower: Follower, said: list[Any], y: Any) -> float:
+    if follower.task == "regression":
+        return float(np.square(np.asarray(said) - np.asarray(y, float)).sum())
+    return float(sum(prediction != label for prediction, label in zip(said, y.tolist(), strict=True)))
+
+
+def _line(arguments: argparse.Namespace, number: int, said: Any, scores: Any) -> str:
+    listed = [] if scores is None else scores if isinstance(scores, list) else [scores]
+    if not arguments.json:
+        return "\t".join([str(said), *(f"{score!r}" for score in listed)]) + "\n"
+    return json.dumps({"row": number, "prediction": said} | ({"scores": listed} if listed else {})) + "\n"

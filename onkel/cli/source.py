@@ -1,0 +1,120 @@
+"""Where the examples come from: a file, standard input, or a stream that has a name; as a whole or in blocks."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from onkel import datasets
+from onkel.cli.words import Problem, names
+from onkel.datasets import Block, Stream
+
+PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")  # beginnings of archives
+FACES = {"classification": "Classifier", "regression": "Regressor"}
+
+
+def add(parser: argparse.ArgumentParser, *, default: str | None = None, scale: str) -> None:
+    """Let a command ask for streams that are read as a whole; without a default one must be named."""
+    named = "a name (see: onkel data)" if default else "or a name (see: onkel data)"
+    demo = ", or demo: four small streams (default)" if default else ""
+    words = f"a file ({', '.join(datasets.ENDINGS)}), - for standard input, {named}{demo}"
+    parser.add_argument("stream", nargs=None if default is None else "?", default=default, metavar="STREAM", help=words)
+    group = _add_files(parser, datasets.ENCODE)
+    group("--scale", choices=["auto", "none"], help=f"auto (default): {scale}")
+    group("--keep-order", action="store_true", help="learn the rows as they stand, not shuffled")
+
+
+def add_input(parser: argparse.ArgumentParser, *, labelled: bool = True) -> None:
+    """Let a command ask for a stream that is read block by block."""
+    words = f"a file ({', '.join(datasets.ENDINGS)}), - for standard input, or a name (see: onkel data)"
+    parser.add_argument("stream", metavar="STREAM", help=words)
+    parser.set_defaults(labelled=labelled)
+    _add_files(parser, ("hash",), labelled)
+
+
+def _add_files(parser: argparse.ArgumentParser, encodings: Sequence[str], labelled: bool = True) -> Any:
+    """What can be said about files; the names of the options are those that messages of the readers advise."""
+    add = parser.add_argument_group("files").add_argument
+    add("--target", metavar="NAME", help="target column of a table (npz: target array, default y)")
+    add("--drop", type=names, metavar="A,B", help="columns of a table to leave out")
+    add("--missing", choices=datasets.MISSING, help="missing values: fill with the mean so far, or drop the row")
+    add("--encode", choices=encodings, help="make features of texts (default: refuse them)")
+    add("--no-header", action="store_true", help="the first line of a CSV file is data; its columns are 1, 2, ...")
+    add("--format", choices=datasets.FORMATS, help="default: by the ending of the name, or the first line")
+    if labelled:
+        add("--task", choices=["auto", *FACES], help="default auto: by the look of the target")
+    return add
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What was said about a file, for its reader."""
+    return {
+        "target": arguments.target,
+        "drop": arguments.drop or (),
+        "missing": arguments.missing,
+        "encode": arguments.encode,
+        "header": not arguments.no_header,
+        "format": arguments.format,
+    }
+
+
+def streams(arguments: argparse.Namespace, *, scaled: bool = True) -> list[Stream]:
+    """The streams that were asked for; files brought to scale if that is wanted."""
+    if arguments.stream != "demo" and _is_file(arguments.stream):
+        how: dict[str, Any] = {"task": arguments.task or "auto", "ordered": arguments.keep_order}
+        stream = datasets.read(arguments.stream, **how, **_options(arguments))
+        return [stream.scaled() if scaled and arguments.scale != "none" else stream]
+    _refuse_options(arguments, ("task", "scale", "keep_order"))
+    chosen = datasets.DEMO if arguments.stream == "demo" else [arguments.stream]
+    return [datasets.load(name) for name in chosen]
+
+
+def blocks(arguments: argparse.Namespace) -> Iterator[Block]:
+    """The stream that was asked for, block by block."""
+    if _is_file(arguments.stream):
+        labelled = arguments.labelled or arguments.target is not None
+        return datasets.chunks(arguments.stream, labelled=labelled, **_options(arguments))
+    _refuse_options(arguments)
+    return pieces(datasets.load(arguments.stream))
+
+
+def has_targets(arguments: argparse.Namespace) -> bool:
+    """Whether the blocks come with targets, to compare predictions with."""
+    if arguments.target is not None or not _is_file(arguments.stream):
+        return True
+    endings = [format for ending, format in datasets.ENDINGS.items() if ending in Path(arguments.stream).suffixes]
+    return (arguments.format or next(iter(endings), None)) in ("libsvm", "npz")
+
+
+def pieces(stream: Stream, rows: int = 1000) -> Iterator[Block]:
+    """A stream in blocks."""
+    for start in range(0, len(stream), rows):
+        yield Block(stream.X[start : start + rows], stream.y[start : start + rows])
+
+
+def expected(arguments: argparse.Namespace) -> int | None:
+    """About how many rows there are to come, for the progress; None if that is anyone's guess."""
+    if not _is_file(arguments.stream):
+        return len(datasets.load(arguments.stream))
+    path = Path(arguments.stream)
+    try:
+        with path.open("rb") as file:
+            start = file.read(1 << 16)
+    except OSError:
+        return None
+    lines = start.count(b"\n")
+    is_text = b"\0" not in start and not start.startswith(PACKED)
+    return round(path.stat().st_size * lines / len(start)) if is_text and lines else None
+
+
+def _refuse_options(arguments: argparse.Namespace, more: Sequence[str] = ()) -> None:
+    for option in ("target", "drop", "missing", "encode", "no_header", "format", *more):
+        if getattr(arguments, option):
+            raise Problem(f"--{option.replace('_', '-')} is for files; {arguments.stream} needs none")
+
+
+def _is_file(name: str) -> bool:
+    known = name in (*datasets.NAMES, *datasets.SETS)
+    return not known and (name == "-" or bool(Path(name).suffix) or Path(name).exists())

@@ -1,0 +1,173 @@
+"""onkel tune: many settings over one stream in one pass; the losers leave early, the winner is kept."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse
+from rich.console import Console
+from rich.text import Text
+
+from onkel import report, tuning
+from onkel.cli import models, source
+from onkel.cli.show import Walk, finite, table
+from onkel.cli.words import Problem, jobs, names, positive, whole, width
+from onkel.follower import Follower, Running
+from onkel.stream import Stream
+from onkel.tuning import Candidate, Tuned
+
+SHOWN = 10  # candidates
+
+
+def add(commands: Any) -> None:
+    """Tell the parser about the command."""
+    parser = commands.add_parser(
+        "tune",
+        help="find good settings in one pass over a stream",
+        description="All settings learn the same examples; after growing stretches of the stream only the best "
+        "quarter goes on. At the cost of a few runs the winner is found and has learned the whole stream.",
+        epilog=f"Grids: {', '.join(tuning.GRIDS)} (papers by their keys).",
+    )
+    parser.set_defaults(run=_tune)
+    source.add(parser, scale="standardise dense features")
+    add = parser.add_argument_group("settings").add_argument
+    add("--algorithms", type=names, default=["FOGD"], metavar="A,B", help="whose settings (default FOGD)")
+    add("--grid", choices=tuning.GRIDS, default="default", metavar="NAME", help="values to try (default: default)")
+    add(
+        "--try",
+        dest="tried",
+        type=_values,
+        action="append",
+        default=[],
+        metavar="NAME=A,B",
+        help="try these values of a parameter instead, such as eta=0.1,1; may be repeated",
+    )
+    add("--set", type=models.setting, action="append", default=[], metavar="NAME=VALUE", help="fix a parameter")
+    add("--cost", type=width, default=8.0, metavar="RUNS", help="what it may cost, in single runs (default 8)")
+    add("--limit", type=positive, metavar="N", help="learn only the first N examples")
+    add("--seed", type=whole, default=0, metavar="S", help="of the order and of random choices (default 0)")
+    add("--jobs", type=jobs, metavar="N", help="settings side by side; -1: one for each core (default 1)")
+    add = parser.add_argument_group("output").add_argument
+    add("--save", type=Path, metavar="MODEL", help="write the winner, ready to predict and to go on")
+    add("--json", action="store_true", help="results as JSON")
+    add("--quiet", action="store_true", help="no progress")
+
+
+def _values(text: str) -> tuple[str, list[Any]]:
+    name, equals, values = text.partition("=")
+    if not name.strip() or not equals or not values.strip():
+        raise argparse.ArgumentTypeError(f"must be NAME=A,B,..., got {text!r}")
+    return name.strip(), [models.literal(value.strip()) for value in values.split(",")]
+
+
+def _tune(arguments: argparse.Namespace) -> int:
+    models.check_writable(arguments.save, "the model")
+    if arguments.save is not None and arguments.encode == "onehot":
+        raise Problem("a model with --encode onehot could not read another file; to keep it, say --encode hash")
+    if arguments.stream == "demo":
+        raise Problem("tune one stream at a time; demo is four")
+    (stream,) = source.streams(arguments, scaled=False)
+    X, scale = stream.X, None
+    if arguments.scale != "none" and not scipy.sparse.issparse(X):
+        scale = Running()
+        scale.learn(X.astype(float))
+        X = scale.apply(X.astype(float))
+    rows = stream.order(0, seed=arguments.seed)[: arguments.limit]
+    settings = _settings(arguments, stream)
+    walk = Walk(arguments.quiet)
+
+    def show(seen: int, left: Sequence[Candidate]) -> None:
+        best = left[0]
+        walk.tell(seen / len(rows), f"{len(left)} of {len(settings)} settings left", _error(best), best.name)
+
+    try:
+        with walk:
+            tuned = tuning.tune(
+                settings,
+                X[rows],
+                stream.y[rows],
+                cost=arguments.cost,
+                classes=stream.classes,
+                n_jobs=arguments.jobs,
+                progress=show,
+            )
+    except ValueError as problem:
+        raise Problem(f"{stream.name}: {problem}") from None
+    if arguments.json:
+        print(json.dumps(_as_data(tuned, stream), indent=1))
+    else:
+        _print(tuned, stream)
+    if arguments.save is not None:
+        _save(arguments, tuned, stream, scale)
+    return 0
+
+
+def _settings(arguments: argparse.Namespace, stream: Stream) -> dict[str, Any]:
+    """All settings to try, by name."""
+    made: dict[str, Any] = {}
+    fixed, tried, used = dict(arguments.set), dict(arguments.tried), set()
+    for name in arguments.algorithms:
+        model = models.make(name, stream.task, {"random_state": arguments.seed} | fixed)
+        known = {"gamma", *model.get_params(deep=False)}
+        values = tuning.values(model, arguments.grid, stream.features) | tried
+        used |= known & set(tried)
+        made |= tuning.grid(model, **{key: value for key, value in values.items() if key in known - set(fixed)})
+    for name in set(tried) - used:
+        raise Problem(f"there is no parameter {name!r} to try; see: onkel algorithms {arguments.algorithms[0]}")
+    return made
+
+
+def _error(candidate: Candidate) -> str:
+    return report.show_error(candidate.task)(candidate.error)
+
+
+def _print(tuned: Tuned, stream: Stream) -> None:
+    console = Console()
+    console.print(Text.assemble((stream.name, "bold"), f": {stream.description}"))
+    words = f"{len(tuned.candidates)} settings over {tuned.examples:,} examples, at the cost of {tuned.cost:.1f} runs"
+    console.print(Text(f"{words} ({tuned.seconds:.1f} s)", style="dim"))
+    rows = table("setting", report.measure(stream.task), "examples")
+    for candidate in tuned.candidates[:SHOWN]:
+        rows.add_row(Text(candidate.name), _error(candidate), f"{candidate.seen:,}")
+    console.print(rows)
+    if len(tuned.candidates) > SHOWN:
+        console.print(f"and {len(tuned.candidates) - SHOWN} more that were dropped earlier")
+
+
+def _as_data(tuned: Tuned, stream: Stream) -> dict[str, Any]:
+    return {
+        "stream": stream.name,
+        "task": stream.task,
+        "measure": report.measure(stream.task),
+        "examples": tuned.examples,
+        "cost": tuned.cost,
+        "seconds": tuned.seconds,
+        "candidates": [
+            {
+                "name": one.name,
+                "settings": models.describe(one.model),
+                "error": finite(one.error),
+                "examples": one.seen,
+                "seconds": one.seconds,
+            }
+            for one in tuned.candidates
+        ],
+    }
+
+
+def _save(arguments: argparse.Namespace, tuned: Tuned, stream: Stream, scale: Running | None) -> None:
+    winner = tuned.candidates[0]
+    follower = Follower(winner.model, scale)
+    follower.seen, follower.total, follower.seconds = winner.seen, winner.total, winner.seconds
+    follower.about = {"source": stream.name, "position": 0, "written": 0}
+    try:
+        follower.save(arguments.save)
+    except OSError as problem:
+        raise Problem(f"the model cannot be written to {arguments.save}: {problem.strerror}") from None
+    if not arguments.quiet:
+        print(f"model: {arguments.save}", file=sys.stderr)

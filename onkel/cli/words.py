@@ -1,0 +1,71 @@
+"""Words of the command line: what an argument may say, and the problem a user can mend."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+
+from onkel.algorithms import Entry, find
+
+
+class Problem(Exception):
+    """Something the user can mend; the message is the sentence to show."""
+
+
+def algorithms(names: list[str]) -> list[Entry]:
+    """The algorithms of these names, each once."""
+    try:
+        return list({entry.name: entry for entry in map(find, names)}.values())
+    except ValueError as error:
+        raise Problem(str(error)) from None
+
+
+def names(text: str) -> list[str]:
+    """Several names, separated by commas."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError("name at least one, separated by commas")
+    return found
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    if not re.fullmatch("[0-9]+", text):
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number above zero."""
+    if whole(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be > 0, got {text!r}")
+    return int(text)
+
+
+def width(text: str) -> float:
+    """A finite number above zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number > 0, got {text!r}")
+    return value
+
+
+def share(text: str) -> float:
+    """A number between 0 and 1."""
+    if not (re.fullmatch(r"0?\.[0-9]+", text) and float(text) > 0):
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text!r}")
+    return float(text)
+
+
+def jobs(text: str) -> int:
+    """A number of things to do at once; -1: as many as there are cores."""
+    return -1 if text == "-1" else positive(text)
+
+
+def seconds(text: str) -> float:
+    """A time, which may be zero."""
+    return 0.0 if text in ("0", "0.0") else width(text)

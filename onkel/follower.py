@@ -1,0 +1,227 @@
+"""Follower: a learner on its way along a stream that may stop at any time, and go on where it stopped.
+
+It brings features to scale by what it has seen so far, meets new classes and columns as they come, counts its errors,
+and writes all of that into the model's file. How the stream is cut into blocks never matters, to the last bit: whoever
+loads the file and goes on from its position ends with the model of one who was never interrupted.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from glob import escape
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from onkel import state
+from onkel.estimator import load
+from onkel.evaluate import Trace, task_of
+from onkel.protocols import decide
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+_POINTS = 200  # most points of a curve
+
+
+class Running:
+    """Brings columns to mean 0 and deviation 1, as they have been up to each example."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.origin = self.sums = self.squares = np.zeros(0)  # sums are of distances from the first example
+
+    def learn(self, X: Floats) -> Floats:
+        """The rows to scale, each by itself and those before it."""
+        if self.count == 0:
+            self.origin, self.sums, self.squares = X[0].copy(), np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        self._check(X)
+        distances = X - self.origin
+        sums = np.cumsum(np.vstack([self.sums, distances]), axis=0)[1:]  # one by one, so blocks do not matter
+        squares = np.cumsum(np.vstack([self.squares, distances**2]), axis=0)[1:]
+        counts = self.count + np.arange(1, len(X) + 1)[:, None]
+        self.count, self.sums, self.squares = self.count + len(X), sums[-1], squares[-1]
+        return _scaled(distances, sums, squares, counts)
+
+    def apply(self, X: Floats) -> Floats:
+        """The rows to the scale known now."""
+        self._check(X)
+        return _scaled(X - self.origin, self.sums, self.squares, max(self.count, 1))
+
+    def _check(self, X: Floats) -> None:
+        if X.shape[1] != len(self.origin):
+            raise ValueError(f"X has {X.shape[1]} features, but the examples before had {len(self.origin)}")
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        arrays = {name: getattr(self, name).tolist() for name in ("origin", "sums", "squares")}
+        return {"count": self.count, **arrays}
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Running:
+        """The inverse of `plain`."""
+        made = cls()
+        made.count = int(data["count"])
+        made.origin, made.sums, made.squares = (np.array(data[name], float) for name in ("origin", "sums", "squares"))
+        return made
+
+
+def _scaled(distances: Floats, sums: Floats, squares: Floats, counts: Any) -> Floats:
+    mean, square = sums / counts, squares / counts
+    variance = square - mean**2
+    varies = variance > 1e-12 * square  # else it is rounding, or nothing
+    return np.where(varies, (distances - mean) / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+
+
+class Follower:
+    """A learner, the scale of its features, and what it did so far.
+
+    Parameters
+    ----------
+    model : a classifier or regressor of onkel, fresh or not.
+    scale : a `Running` scale, for not too many features, as it fills zeros; None takes them as they are.
+
+    Attributes
+    ----------
+    seen, total, seconds : examples, mistakes (or squared errors) and time spent so far.
+    about : plain data that is saved along: which stream, which place in it.
+    """
+
+    def __init__(self, model: Any, scale: Running | None = None) -> None:
+        self.model, self.scale = model, scale
+        self.task = task_of(model)
+        self.seen, self.total, self.seconds = 0, 0.0, 0.0
+        self.about: dict[str, Any] = {}
+        self._curve: list[tuple[int, float, int, float]] = []
+
+    # -- learning
+
+    def learn(self, X: Any, y: Array) -> list[Any]:
+        """Predict and then learn each row in turn; the predictions, None before the first label is known."""
+        clock = time.perf_counter()
+        X = self._rows(X, learning=True)
+        if self.task == "regression":
+            said: list[Any] = np.asarray(self.model.learn(X, y), float).tolist()
+            for prediction, target in zip(said, y.tolist(), strict=True):
+                self.total += (prediction - target) ** 2
+        else:
+            said = [prediction for a, b in pairwise(self._cuts(y)) for prediction in self._stretch(X[a:b], y[a:b])]
+            self.total += sum(prediction != label for prediction, label in zip(said, y.tolist(), strict=True))
+        self.seen += len(y)
+        self.seconds += time.perf_counter() - clock
+        self._take_down()
+        return said
+
+    def _cuts(self, y: Array) -> list[int]:
+        """Where new labels come up: a class joins with its first example, whatever block it comes in."""
+        labels, first = np.unique(y, return_index=True)
+        new = [] if len(y) == 0 else first[~np.isin(labels, self.classes)].tolist()
+        return sorted({0, len(y), *new})
+
+    def _stretch(self, X: Any, y: Array) -> list[Any]:
+        """Learn from rows of which only the first may be of a new class; that one is predicted before it joins."""
+        known = self.classes
+        if y[0] in known:
+            return self._decide(self.model.learn(X, y))
+        guess = self._decide(self.model.decision_function(X[:1])) if len(known) else [None]
+        scores = self.model.learn(X, y, classes=np.unique(y[:1]) if len(known) == 0 else np.union1d(known, y[:1]))
+        return guess + self._decide(scores)[1:]
+
+    def _decide(self, scores: Array) -> list[Any]:
+        classes = self.classes
+        said = np.repeat(classes, len(scores)) if len(classes) == 1 else decide(scores, classes)
+        return list(said.tolist())
+
+    @property
+    def classes(self) -> Array:
+        """The labels that have been seen."""
+        return np.asarray(getattr(self.model, "classes_", []))
+
+    def _rows(self, X: Any, learning: bool = False) -> Any:
+        if scipy.sparse.issparse(X) and self.scale is None:
+            width = getattr(self.model, "n_features_in_", X.shape[1])
+            if X.shape[1] > width and learning:
+                self.model.widen(X.shape[1])
+            elif X.shape[1] > width:
+                X = X[:, :width]  # columns that were never seen: nothing is known of them
+            elif X.shape[1] < width:
+                X = scipy.sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+            return X
+        X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, float)
+        if self.scale is None:
+            return X
+        return self.scale.learn(X) if learning else self.scale.apply(X)
+
+    # -- asking
+
+    def predict(self, X: Any) -> list[Any]:
+        """Predictions for the rows, without learning."""
+        return list(np.asarray(self.model.predict(self._rows(X))).tolist())
+
+    def scores(self, X: Any) -> Array:
+        """Scores of the rows (classification)."""
+        return np.asarray(self.model.decision_function(self._rows(X)))
+
+    @property
+    def error(self) -> float:
+        """Mistakes per example so far, or the root mean squared error."""
+        mean = self.total / max(self.seen, 1)
+        return mean if self.task == "classification" else math.sqrt(mean)
+
+    @property
+    def trace(self) -> Trace:
+        """What the run looked like: at most 200 points, more sparsely the longer it is."""
+        seen, total, size, seconds = (np.array(column) for column in zip(*self._curve, strict=True))
+        return Trace(self.task, seen, total.astype(float), size, seconds)
+
+    def _take_down(self) -> None:
+        now = (self.seen, self.total, self.model.n_support_, self.seconds)
+        if len(self._curve) >= _POINTS:
+            del self._curve[::2]
+        self._curve.append(now)
+
+    # -- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write model, scale and counts; the file appears whole or not at all, and `onkel.load` reads its model."""
+        path = Path(path)
+        for leftover in path.parent.glob(f".{escape(path.name[:100])}.*.onkel"):  # of one who was killed while writing
+            if not _alive(leftover.name.split(".")[-2]):
+                leftover.unlink(missing_ok=True)
+        arrays, config = self.model.state()
+        counts = {"seen": self.seen, "total": self.total, "seconds": self.seconds, "curve": self._curve}
+        scale = None if self.scale is None else self.scale.plain()
+        state.write(path, arrays, config | {"follower": {**counts, "scale": scale, "about": self.about}})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Follower:
+        """Take up what `save` wrote; a model saved alone begins to count from 0."""
+        made = cls(load(path))
+        data = state.read(path)[1].get("follower")
+        if data is None:
+            made.seen = getattr(made.model, "t_", 0)
+            return made
+        try:
+            made.seen, made.total, made.seconds = int(data["seen"]), float(data["total"]), float(data["seconds"])
+            made._curve = [(int(a), float(b), int(c), float(d)) for a, b, c, d in data["curve"]]
+            made.scale = None if data["scale"] is None else Running.of(data["scale"])
+            made.about = dict(data["about"])
+        except (KeyError, TypeError, ValueError) as problem:
+            raise ValueError(f"{os.fspath(path)} does not hold a place in a stream: {problem!r}") from problem
+        return made
+
+
+def _alive(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except OSError:  # it is someone else's
+        pass
+    return True

@@ -1,0 +1,262 @@
+"""What learners run over: examples in their order, the task they pose, and the scales they can be brought to."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+
+Task = Literal["classification", "regression"]
+Scale = Literal["standard", "[0,1]", "[-1,1]"]
+Array = NDArray[Any]
+
+SCALES: tuple[Scale, ...] = ("standard", "[0,1]", "[-1,1]")
+
+_MOST_CLASSES = 26  # an alphabet of labels; more different whole numbers than that are taken for measurements
+
+
+class DataError(ValueError):
+    """Data that cannot be used; the message says what, where, and what to do about it."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stream:
+    """Examples in the order they arrived, and the task they pose.
+
+    Parameters
+    ----------
+    name : short name, for tables.
+    X : (n, d) array, or a SciPy sparse matrix (kept as CSR).
+    y : (n,) targets; labels of any type, or real numbers.
+    task : "classification" or "regression".
+    description : one sentence for people.
+    ordered : whether the order carries meaning (time, drift), so that shuffling would destroy the stream.
+    n_train : size of the official training part, the first rows; None if there is no official split.
+    orders : (k, n) row orders that were published with the data; None if there are none.
+    bayes : the error of one who knows the law behind the stream (share of mistakes, or RMSE), if it is known.
+    """
+
+    name: str
+    X: Any
+    y: Array
+    task: Task
+    description: str = ""
+    ordered: bool = False
+    n_train: int | None = None
+    orders: Array | None = None
+    bayes: float | None = None
+
+    def __post_init__(self) -> None:
+        X = self.X.tocsr() if scipy.sparse.issparse(self.X) else np.asarray(self.X)
+        object.__setattr__(self, "X", X)
+        object.__setattr__(self, "y", np.asarray(self.y))
+        _check_shapes(self.name, X, self.y)
+        _check_finite(self.name, X)
+        _check_targets(self.name, self.y, self.task)
+        _check_rows(self.name, len(self.y), self.n_train, self.orders)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def features(self) -> int:
+        """Number of columns of X."""
+        return int(self.X.shape[1])
+
+    @property
+    def classes(self) -> Array | None:
+        """The different labels, sorted; None for regression."""
+        return np.unique(self.y) if self.task == "classification" else None
+
+    @property
+    def train(self) -> Stream:
+        """The official training part; everything if there is no split."""
+        return self if self.n_train in (None, len(self)) else self.part(slice(self.n_train))
+
+    @property
+    def test(self) -> Stream:
+        """The official test part; an error if there is none."""
+        if self.n_train in (None, len(self)):
+            raise DataError(f"{self.name} has no official test part; hold out rows of your own")
+        return self.part(slice(self.n_train, None))
+
+    def part(self, rows: slice | Array) -> Stream:
+        """Some rows, in their order. Published orders and the split, which speak of all rows, are left behind."""
+        some = copy.copy(self)  # unchecked: a test part may have one class only
+        for name, value in (("X", self.X[rows]), ("y", self.y[rows]), ("n_train", None), ("orders", None)):
+            object.__setattr__(some, name, value)
+        return some
+
+    def order(self, number: int = 0, *, seed: int | None = None) -> NDArray[np.intp]:
+        """Row numbers of order `number`: without a seed the published one, if there is, else shuffled.
+
+        The same for the same seed (None is 0 where nothing was published), whatever other orders exist. An
+        `ordered` stream has one order only, its own.
+        """
+        if self.ordered:
+            return np.arange(len(self))
+        if seed is None and self.orders is not None and number < len(self.orders):
+            return np.asarray(self.orders[number], np.intp)
+        return np.random.default_rng([seed or 0, number]).permutation(len(self))
+
+    def scaled(self, how: Scale = "standard", *, target: bool = True) -> Stream:
+        """The stream with comparable columns.
+
+        The statistics are those of the whole stream, which an honest online learner could not know; the
+        description says so.
+
+        Parameters
+        ----------
+        how : "standard": dense columns get mean 0 and deviation 1 (but columns of zeros and ones, which say yes or no,
+            stay as they are), sparse columns largest magnitude 1. "[0,1]" and
+            "[-1,1]": smallest and largest value of a column become the ends of the interval (a constant column: 0).
+        target : whether the target of a regression is scaled alike.
+        """
+        if how not in SCALES:
+            raise DataError(f"{self.name}: there is no scale {how!r}; there are {', '.join(SCALES)}")
+        sparse, real = scipy.sparse.issparse(self.X), target and self.task == "regression"
+        words = f"features in {how}"
+        if how == "standard":
+            words = "features divided by their largest magnitude" if sparse else "features standardised"
+        goal = "target standardised: its mean predicts with RMSE 1" if how == "standard" else f"target in {how}"
+        return dataclasses.replace(
+            self,
+            X=_scaled(self.name, self.X, how),
+            y=_scaled(self.name, self.y, how) if real else self.y,
+            description=f"{self.description}; {words} over the whole stream{f'; {goal}' if real else ''}",
+            bayes=None if real else self.bayes,
+        )
+
+    def against_rest(self, label: Any) -> Stream:
+        """Two classes: +1 for a label, -1 for every other."""
+        if label not in self.y:
+            raise DataError(f"{self.name} has no label {label!r}; it has {listed([str(c) for c in np.unique(self.y)])}")
+        description = f"{self.description}; +1 is {label}, -1 the rest"
+        return dataclasses.replace(self, y=np.where(self.y == label, 1, -1), description=description, bayes=None)
+
+
+def infer_task(y: ArrayLike) -> Task:
+    """Classification for text, truth values, and at most 26 different whole numbers seen twice on average."""
+    values = np.asarray(y)
+    if values.dtype.kind not in "iuf":
+        return "classification"
+    different = np.unique(values)
+    few = len(different) <= min(_MOST_CLASSES, len(values) // 2)
+    whole = bool(np.all(different == np.floor(different)))
+    return "classification" if few and whole else "regression"
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for a message, not too many."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
+
+
+# -- scales ------------------------------------------------------------------------------------------------
+
+
+def standardise(values: Array) -> NDArray[np.float64]:
+    """Columns with mean 0 and deviation 1; constant ones become 0."""
+    centred = values - values.mean(axis=0, dtype=np.float64)
+    deviation = centred.std(axis=0)
+    rounding = 1e-12 * np.abs(values).max(axis=0)  # a constant column may be off its mean by as much
+    return np.asarray(np.where(deviation > rounding, centred / np.where(deviation > 0, deviation, 1.0), 0.0))
+
+
+def _scaled(name: str, values: Any, how: Scale) -> Any:
+    if how == "standard":
+        return _fit_magnitude(values) if scipy.sparse.issparse(values) else _comparable(values)
+    if scipy.sparse.issparse(values):
+        return _fit_unit(name, values, how)
+    low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
+    span = np.where(high > low, high - low, 1.0)
+    unit = (values - low) / span
+    return np.where(high > low, 2 * unit - 1, 0.0) if how == "[-1,1]" else unit
+
+
+def _comparable(values: Array) -> NDArray[np.float64]:
+    """Standardised, but for columns of zeros and ones: a rare one would become huge."""
+    scaled = standardise(values)
+    if values.ndim == 1:
+        return scaled
+    flags = ((values == 0) | (values == 1)).all(axis=0) & (values.min(axis=0) < values.max(axis=0))
+    scaled[:, flags] = values[:, flags]
+    return scaled
+
+
+def _fit_magnitude(X: Any) -> Any:
+    return _divided(X, _dense(abs(X).max(axis=0)))
+
+
+def _fit_unit(name: str, X: Any, how: Scale) -> Any:
+    """Sparse columns in an interval; only where zero stays zero, else nothing would stay sparse."""
+    if how != "[0,1]" or _dense(X.min(axis=0)).min() < 0:
+        raise DataError(
+            f"{name} is sparse, and {how} would fill its zeros; scale 'standard' or '[0,1]' without negatives"
+        )
+    return _divided(X, _dense(X.max(axis=0)))
+
+
+def _dense(row: Any) -> NDArray[np.float64]:
+    return np.asarray(row.todense(), np.float64).ravel()
+
+
+def _divided(X: Any, by: NDArray[np.float64]) -> Any:
+    return (X @ scipy.sparse.diags_array(1.0 / np.where(by > 0, by, 1.0))).tocsr()
+
+
+# -- checks ------------------------------------------------------------------------------------------------
+
+
+def _check_shapes(name: str, X: Any, y: Array) -> None:
+    if X.ndim != 2 or y.ndim != 1 or X.shape[0] != len(y):
+        raise DataError(f"{name}: X must be (n, d) and y (n,), got {X.shape} and {y.shape}")
+    if len(y) == 0 or X.shape[1] == 0:
+        raise DataError(f"{name}: there is nothing to learn from, X is {X.shape}")
+
+
+def _check_finite(name: str, X: Any) -> None:
+    values = X.data if scipy.sparse.issparse(X) else X
+    if values.dtype.kind not in "biuf":
+        raise DataError(f"{name}: features must be numbers, got {values.dtype}")
+    if np.isfinite(values).all():
+        return
+    rows, columns = _places(X)
+    bad = int(np.flatnonzero(~np.isfinite(values.ravel()))[0])
+    raise DataError(
+        f"{name}: the value in row {rows[bad]}, column {columns[bad]} (from 0) is missing or infinite; "
+        "fill it or remove the row"
+    )
+
+
+def _places(X: Any) -> tuple[Array, Array]:
+    """Row and column of each stored value of X."""
+    if scipy.sparse.issparse(X):
+        entries = X.tocoo()
+        return entries.row, entries.col
+    rows, columns = np.indices(X.shape).reshape(2, -1)
+    return rows, columns
+
+
+def _check_targets(name: str, y: Array, task: Task) -> None:
+    number = y.dtype.kind in "biuf"
+    if number and not np.isfinite(y).all():
+        raise DataError(f"{name}: the target of row {np.flatnonzero(~np.isfinite(y))[0]} (from 0) is not finite")
+    if task == "regression" and not number:
+        raise DataError(f"{name}: regression needs numbers as targets, got for example {str(y[0])!r}")
+    if task == "classification" and np.all(y == y[0]):
+        raise DataError(f"{name}: classification needs two classes or more, all targets are {str(y[0])!r}")
+
+
+def _check_rows(name: str, n: int, n_train: int | None, orders: Array | None) -> None:
+    if n_train is not None and not 0 < n_train <= n:
+        raise DataError(f"{name}: a training part of {n_train} rows does not fit a stream of {n}")
+    if orders is None:
+        return
+    if orders.ndim != 2 or orders.shape[1] != n or not (np.sort(orders, axis=1) == np.arange(n)).all():
+        raise DataError(f"{name}: its stored orders are no permutations of its {n} rows")

@@ -1,0 +1,480 @@
+"""onkel run, predict and inspect: a learner along a stream, killed, interrupted and resumed."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import onkel
+from onkel import datasets, evaluate, state
+from onkel.cli import main, show
+from onkel.follower import Follower, Running
+
+Capture = pytest.CaptureFixture[str]
+
+
+def write_csv(path: Path, n: int, seed: int = 0) -> Path:
+    stream = datasets.load("drift", n=n, seed=seed)
+    rows = [f"{a:.5f},{1000 * b:.3f},{'up' if y > 0 else 'down'}" for (a, b), y in zip(stream.X, stream.y, strict=True)]
+    path.write_text("\n".join(["a,b,label", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Two columns of very different scale, and a label."""
+    return write_csv(tmp_path / "stream.csv", 600)
+
+
+def parts_of(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a model file holds, but for the times."""
+    arrays, config = state.read(path)
+    follower = config["follower"]
+    for name in ("seconds", "curve"):
+        follower.pop(name)
+    return arrays, config
+
+
+def assert_same_model(one: Path, other: Path) -> None:
+    a, b = parts_of(one), parts_of(other)
+    assert a[0].keys() == b[0].keys()
+    for name, array in a[0].items():
+        np.testing.assert_array_equal(array, b[0][name])
+    assert a[1] == b[1]
+
+
+def refused(capsys: Capture, *words: object) -> str:
+    assert main([str(word) for word in words]) == 2
+    output = capsys.readouterr()
+    assert output.err.startswith("onkel: ")
+    assert output.err.count("\n") == 1
+    return output.err
+
+
+def start(*words: object, **more: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", "import sys; from onkel.cli import main; sys.exit(main())", *map(str, words)]
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **more)
+
+
+# -- the follower
+
+
+MAKERS = [onkel.FOGDClassifier, onkel.RBPClassifier, onkel.NOGDClassifier, onkel.RRFClassifier, onkel.PAClassifier]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_blocks_and_stops_never_matter(make: Any, tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(300, 4)) * [1, 1e4, 1, 1e-3] + 5
+    y = np.array(["a", "b", "c"])[(X[:, 0] > 5).astype(int) + (X[:, 2] > 6)]
+    y[:7] = "b"  # the first class to be seen is not the first of all
+    once = Follower(make(), Running())
+    whole = once.learn(X, y)
+    file, said = tmp_path / "model", []
+    Follower(make(), Running()).save(file)
+    cuts = [0, 1, 2, 7, 8, 9, 100, 101, 299, 300]
+    for a, b in pairwise(cuts):
+        follower = Follower.load(file)
+        said += follower.learn(X[a:b], y[a:b])
+        follower.save(file)
+    again = Follower.load(file)
+    assert said == whole
+    assert (
+        (again.seen, again.total) == (once.seen, once.total) == (300, sum(p != t for p, t in zip(said, y, strict=True)))
+    )
+    for name, array in once.model.state()[0].items():
+        np.testing.assert_array_equal(array, again.model.state()[0][name])
+    assert again.predict(X) == once.predict(X)
+
+
+def test_the_running_scale_is_that_of_the_rows_so_far() -> None:
+    X = np.random.default_rng(1).normal(size=(50, 3)) * [1, 1e6, 0] + [0, 1e7, 4]
+    scaled = Running().learn(X)
+    for i in range(1, 50):
+        mean, deviation = X[: i + 1].mean(axis=0), X[: i + 1].std(axis=0)
+        np.testing.assert_allclose(scaled[i, :2], ((X[i] - mean) / deviation.clip(1e-300))[:2], rtol=1e-6, atol=1e-9)
+    assert not scaled[0].any()
+    assert not scaled[:, 2].any()
+    scale = Running()
+    scale.learn(X)
+    np.testing.assert_allclose(scale.apply(X)[:, :2].std(axis=0), 1)
+    with pytest.raises(ValueError, match="X has 2 features, but the examples before had 3"):
+        scale.apply(X[:, :2])
+
+
+def test_a_new_class_is_predicted_before_it_joins() -> None:
+    follower = Follower(onkel.PAClassifier())
+    said = follower.learn(np.eye(3)[[0, 0, 1, 1, 2]], np.array(["x", "x", "y", "y", "z"]))
+    assert said[:3] == [None, "x", "x"]
+    assert said[4] != "z"
+    assert follower.classes.tolist() == ["x", "y", "z"]
+    assert follower.total >= 3
+
+
+def test_columns_may_come_later(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    dense = (generator.random((80, 9)) < 0.3) * 1.0
+    dense[:40, 5:] = 0
+    y = np.where(dense[:, 0] > 0, 1, -1)
+    kernel = onkel.kernels.Gaussian(0.2)
+    narrow, wide = Follower(onkel.PAClassifier(kernel=kernel)), Follower(onkel.PAClassifier(kernel=kernel))
+    X = scipy.sparse.csr_matrix(dense)
+    wide.learn(X, y)
+    narrow.learn(X[:40, :5], y[:40])
+    narrow.save(tmp_path / "model")
+    narrow = Follower.load(tmp_path / "model")
+    narrow.learn(X[40:], y[40:])
+    narrow.save(tmp_path / "model")
+    narrow = Follower.load(tmp_path / "model")
+    assert narrow.model.n_features_in_ == 9
+    assert narrow.total == wide.total
+    np.testing.assert_allclose(narrow.scores(X), wide.scores(X))
+    np.testing.assert_allclose(
+        narrow.scores(X[:, :4]), wide.scores(scipy.sparse.csr_matrix(dense * (np.arange(9) < 4)))
+    )
+    with pytest.raises(ValueError, match="by name"):
+        onkel.PAClassifier().partial_fit(__import__("pandas").DataFrame({"a": [1.0]}), ["x"]).widen(3)
+
+
+def test_a_curve_of_many_points_is_thinned() -> None:
+    follower = Follower(onkel.PARegressor())
+    for i in range(450):
+        follower.learn(np.array([[i / 450]]), np.array([0.5]))
+    trace = follower.trace
+    assert len(trace.seen) <= 200
+    assert trace.seen[-1] == 450
+    assert (np.diff(trace.seen) > 0).all()
+    assert trace.rmse[-1] == pytest.approx(follower.error)
+
+
+# -- run
+
+
+def test_a_run_is_that_of_the_library(table: Path, tmp_path: Path, capsys: Capture) -> None:
+    file, said = tmp_path / "model", tmp_path / "said.txt"
+    words = ["run", table, "--target", "label", "--model", "RBP", "--set", "budget=20", "--set", "gamma=0.7"]
+    assert main([str(word) for word in [*words, "--checkpoint", file, "--predictions", said, "--json"]]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    follower = Follower(onkel.RBPClassifier(budget=20, kernel=onkel.kernels.Gaussian(0.7)), Running())
+    stream = datasets.read(table, target="label")
+    expected = follower.learn(stream.X, stream.y)
+    assert said.read_text().split("\n")[1:-1] == expected[1:]
+    assert (summary["examples"], summary["error"], summary["size"]) == (600, follower.error, follower.model.n_support_)
+    assert (summary["learner"], summary["settings"]["budget"]) == ("RBPClassifier", "20")
+    model = onkel.load(file)
+    np.testing.assert_array_equal(model.dual_coef_, follower.model.dual_coef_)
+
+
+def test_predictions_as_they_come_from_standard_input() -> None:
+    process = start(
+        "run", "-", "--target", "y", "--task", "classification", "--predictions", "-", stdin=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("a,y\n1,p\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "\n"  # nothing was known
+    process.stdin.write("2,q\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "p\n"  # before the end, and before q was learned
+    out, err = process.communicate("2,q\n", timeout=60)
+    assert process.returncode == 0, err
+    assert out in ("p\n", "q\n")
+    assert "standard input: 3 examples" in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_killed_and_resumed_it_ends_with_the_same_model(tmp_path: Path) -> None:
+    table = write_csv(tmp_path / "long.csv", 60_000)
+    options = ["--target", "label", "--model", "BOGD", "--set", "budget=60", "--every", "0"]
+    said, whole = tmp_path / "said.txt", tmp_path / "whole.txt"
+    assert main(["run", str(table), *options, "--checkpoint", str(tmp_path / "once"), "--predictions", str(whole)]) == 0
+    chance = random.Random(0)
+    kills = 0
+    words = ["run", table, *options, "--checkpoint", tmp_path / "killed", "--predictions", said]
+    while True:
+        process = start(*words)
+        try:
+            _, err = process.communicate(timeout=chance.uniform(0.1, 3.0) if kills < 5 else 120)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            kills += 1
+            continue
+        assert process.returncode == 0, err
+        break
+    assert kills > 0
+    assert_same_model(tmp_path / "once", tmp_path / "killed")
+    assert said.read_text() == whole.read_text()
+    assert not list(tmp_path.glob(".*"))  # nothing is left lying about
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_it_leaves_a_checkpoint_and_a_report(tmp_path: Path, number: int, status: int) -> None:
+    rows = [f"{i % 7},{i % 11},{'odd' if i % 2 else 'even'}\n" for i in range(4000)]
+    words = ["run", "-", "--target", "label", "--model", "PA", "--checkpoint", tmp_path / "model"]
+    process = start(*words, "--report", tmp_path / "page.html", "--predictions", "-", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("".join(["a,b,label\n", *rows]))
+    process.stdin.flush()
+    for _ in rows:
+        assert process.stdout.readline()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == status, err
+    assert "interrupted after 4,000 examples" in err
+    assert "Traceback" not in err
+    assert Follower.load(tmp_path / "model").seen == onkel.load(tmp_path / "model").t_ == 4000
+    page = (tmp_path / "page.html").read_text()
+    assert "PAClassifier" in page
+    assert "Interrupted after 4,000 examples, so this is partial." in page
+
+
+def test_an_interruption_in_the_middle_of_learning_waits(
+    table: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn = Follower.learn
+
+    def interrupted(self: Follower, X: Any, y: Any) -> list[Any]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return learn(self, X, y)
+
+    monkeypatch.setattr(Follower, "learn", interrupted)
+    file = tmp_path / "model"
+    words = ["run", str(table), "--target", "label", "--checkpoint", str(file)]
+    assert main(words) == 130
+    stopped = Follower.load(file)
+    sentence = f"interrupted after {stopped.seen} examples; the same command goes on from here"
+    assert sentence in capsys.readouterr().err
+    assert 0 < stopped.seen == stopped.about["position"] == stopped.model.t_
+    monkeypatch.undo()
+    assert main(words) == 0
+    assert Follower.load(file).seen == 600
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_another_file_is_learned_from_its_beginning(table: Path, tmp_path: Path, capsys: Capture) -> None:
+    file, other = tmp_path / "model", write_csv(tmp_path / "other.csv", 50, seed=5)
+    assert main(["run", str(table), "--target", "label", "--checkpoint", str(file)]) == 0
+    assert main(["run", str(other), "--target", "label", "--checkpoint", str(file)]) == 0
+    assert Follower.load(file).seen == 650
+    with other.open("a") as more:  # a file that grows
+        more.write("0.1,20,up\n")
+    assert main(["run", str(other), "--target", "label", "--checkpoint", str(file)]) == 0
+    assert Follower.load(file).seen == 651
+
+
+def test_regression_and_sparse_files(tmp_path: Path, capsys: Capture) -> None:
+    generator = np.random.default_rng(0)
+    x = generator.random((300, 3))
+    lines = [f"{a + b:.4f} 1:{a:.4f} 3:{b:.4f}" for a, b, _ in x]
+    (tmp_path / "data.svm").write_text("\n".join(lines) + "\n")
+    file = tmp_path / "model"
+    assert main(["run", str(tmp_path / "data.svm"), "--checkpoint", str(file)]) == 0
+    assert "RMSE" in capsys.readouterr().out
+    assert main(["predict", str(file), str(tmp_path / "data.svm")]) == 0
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == 300
+    assert "RMSE" in output.err
+    assert Follower.load(file).scale is None
+
+
+def test_numbers_on_standard_input_are_looked_at_before_they_are_taken_for_measurements(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    class Drop(io.BytesIO):  # one line at a time
+        def read1(self, size: int | None = -1, /) -> bytes:
+            return self.readline()
+
+        def peek(self, size: int = 0, /) -> bytes:
+            return b"a,y"
+
+    rows = "".join(f"{i % 5},{i % 2}\n" for i in range(200))
+    monkeypatch.setattr(sys, "stdin", type("In", (), {"buffer": Drop(f"a,y\n{rows}".encode())}))
+    assert main(["run", "-", "--target", "y", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["task"], summary["examples"]) == ("classification", 200)
+
+
+def test_texts_are_hashed_and_scaled_with_the_numbers(tmp_path: Path, capsys: Capture) -> None:
+    rows = [f"{1000 * (i % 3)},{'red' if i % 2 else 'blue'},{'yes' if i % 2 else 'no'}" for i in range(100)]
+    (tmp_path / "data.csv").write_text("\n".join(["size,colour,y", *rows]) + "\n")
+    words = [str(tmp_path / "data.csv"), "--encode", "hash", "--target", "y"]
+    file = tmp_path / "model"
+    assert main(["run", *words, "--set", "gamma=0.1", "--checkpoint", str(file)]) == 0
+    assert Follower.load(file).total < 10
+    assert main(["predict", str(file), *words]) == 0
+    assert "mistake rate 0.0 % on 100 examples" in capsys.readouterr().err
+
+
+def test_a_stream_that_has_a_name(capsys: Capture) -> None:
+    assert main(["run", "digits", "--model", "PA", "--set", "gamma=0.25"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("digits: 1,797 examples, mistake rate ")
+
+
+def test_live_progress_on_a_terminal(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(show, "REFRESH", 0.0)
+    words = ["run", str(table), "--target", "label"]
+    assert main(words) == 0
+    assert "600 examples" in capsys.readouterr().err
+    assert main([*words, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_problems_of_a_run(table: Path, tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "model"
+    assert "needs a target column" in refused(capsys, "run", table)
+    assert "no algorithm is called 'Perzeptron'" in refused(
+        capsys, "run", table, "--target", "label", "--model", "Perzeptron"
+    )
+    words = ["run", table, "--target", "label"]
+    assert "KLMS does regression, not classification" in refused(capsys, *words, "--model", "KLMS")
+    assert "LLSVM learns from all rows at once" in refused(capsys, *words, "--model", "LLSVM")
+    assert "PA has no parameter 'eta'" in refused(capsys, *words, "--model", "PA", "--set", "eta=1")
+    assert "budget must be" in refused(capsys, *words, "--model", "RBP", "--set", "budget=0")
+    assert "the model cannot be written to" in refused(capsys, *words, "--checkpoint", tmp_path / "none" / "model")
+    assert "the report cannot be written to" in refused(capsys, *words, "--report", tmp_path)
+    assert "predictions cannot be written to" in refused(capsys, *words, "--predictions", tmp_path / "none" / "p")
+    file.write_text("not a model")
+    assert "is not a whole onkel model" in refused(capsys, *words, "--checkpoint", file)
+    file.unlink()
+    said = tmp_path / "said.txt"
+    assert main([*map(str, words), "--checkpoint", str(file), "--predictions", str(said)]) == 0
+    capsys.readouterr()
+    assert "holds FOGDClassifier" in refused(capsys, *words, "--checkpoint", file, "--model", "PA")
+    assert "omit --model and --set" in refused(capsys, *words, "--checkpoint", file, "--set", "components=3")
+    said.write_text("")
+    assert "is shorter than it was" in refused(capsys, *words, "--checkpoint", file, "--predictions", said)
+
+
+def test_a_row_that_cannot_be_learned_leaves_the_last_checkpoint(tmp_path: Path, capsys: Capture) -> None:
+    table, file = write_csv(tmp_path / "stream.csv", 40), tmp_path / "model"
+    words = ["run", table, "--target", "label", "--checkpoint", file]
+    assert main([str(word) for word in words]) == 0
+    capsys.readouterr()
+    with table.open("a") as more:
+        more.write("a,b,c\n")
+    assert "is not a number" in refused(capsys, *words)
+    assert Follower.load(file).seen == 40
+
+
+# -- predict and inspect
+
+
+@pytest.fixture
+def model(table: Path, tmp_path: Path) -> Path:
+    file = tmp_path / "model"
+    assert main(["run", str(table), "--target", "label", "--model", "PA", "--checkpoint", str(file), "--quiet"]) == 0
+    return file
+
+
+def test_predictions_are_those_of_the_model(model: Path, table: Path, capsys: Capture) -> None:
+    follower, stream = Follower.load(model), datasets.read(table, target="label")
+    expected = follower.predict(stream.X)
+    capsys.readouterr()
+    assert main(["predict", str(model), str(table), "--target", "label"]) == 0
+    output = capsys.readouterr()
+    assert output.out.splitlines() == expected
+    error = np.mean(np.array(expected) != stream.y)
+    assert f"mistake rate {100 * error:.1f} % on 600 examples" in output.err
+    assert main(["predict", str(model), str(table), "--drop", "label", "--scores", "--json"]) == 0
+    output = capsys.readouterr()
+    lines = [json.loads(line) for line in output.out.splitlines()]
+    assert output.err == ""
+    assert [line["prediction"] for line in lines] == expected
+    np.testing.assert_allclose([line["scores"][0] for line in lines], follower.scores(stream.X))
+    before = model.read_bytes()
+    assert main(["predict", str(model), str(table), "--target", "label", "--quiet"]) == 0
+    assert model.read_bytes() == before
+    assert capsys.readouterr().err == ""
+
+
+def test_predict_reads_standard_input(model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    text = io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"a,b\n0.1,500\n-0.9,-900\n")))  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", text)
+    assert main(["predict", str(model), "-"]) == 0
+    assert len(capsys.readouterr().out.split()) == 2
+
+
+def test_a_pipe_that_ends_early_is_no_problem(model: Path, table: Path) -> None:
+    with start("predict", model, table, "--drop", "label") as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=60) == 0
+
+
+def test_problems_of_predict_and_inspect(model: Path, table: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert "there is no model" in refused(capsys, "predict", tmp_path / "nothing", table)
+    assert "there is no model" in refused(capsys, "inspect", tmp_path / "nothing")
+    assert "there is no file" in refused(capsys, "predict", model, tmp_path / "nothing.csv")
+    sentence = refused(capsys, "predict", model, table, "--drop", "label,a")
+    assert "X has 1 features, but the examples before had 2" in sentence
+    assert "'up' is not a number" in refused(capsys, "predict", model, table).replace("'down'", "'up'")
+    onkel.PARegressor().partial_fit(np.eye(2), [0, 1]).save(tmp_path / "regressor")
+    assert "--scores are for" in refused(capsys, "predict", tmp_path / "regressor", table, "--scores")
+    onkel.PAClassifier().save(tmp_path / "fresh")
+    assert "has learned nothing yet" in refused(capsys, "predict", tmp_path / "fresh", table)
+
+
+def test_inspect_says_what_a_model_is(model: Path, table: Path, tmp_path: Path, capsys: Capture) -> None:
+    capsys.readouterr()
+    assert main(["inspect", str(model), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    loaded = onkel.load(model)
+    assert data["learner"] == "PAClassifier"
+    assert (data["examples"], data["features"], data["classes"]) == (600, 2, ["down", "up"])
+    assert data["support vectors"] == loaded.n_support_
+    assert (data["stream"], data["position"]) == (str(table), 600)
+    assert data["settings"]["C"] == str(loaded.C)
+    assert main(["inspect", str(model)]) == 0
+    out = capsys.readouterr().out
+    assert "mistake rate so far" in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    onkel.PAClassifier().save(tmp_path / "fresh")
+    assert main(["inspect", str(tmp_path / "fresh"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["examples"] == 0
+
+
+def test_a_model_saved_by_hand_can_go_on(table: Path, tmp_path: Path, capsys: Capture) -> None:
+    stream = datasets.read(table, target="label")
+    file = tmp_path / "model"
+    onkel.PAClassifier().partial_fit(stream.X, stream.y).save(file)
+    assert main(["run", str(table), "--target", "label", "--checkpoint", str(file)]) == 0
+    assert onkel.load(file).t_ == 1200
+    assert evaluate.task_of(onkel.load(file)) == "classification"
+
+
+def test_leftovers_of_the_dead_are_removed_and_of_the_living_not(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "pass"])
+    process.wait()
+    dead = tmp_path / f".model.7.{process.pid}.onkel"
+    living = tmp_path / f".model.7.{os.getpid()}.onkel"
+    dead.touch()
+    living.touch()
+    follower = Follower(onkel.PAClassifier())
+    follower.learn(np.eye(2), np.array([0, 1]))
+    follower.save(tmp_path / "model")
+    time.sleep(0)
+    assert not dead.exists()
+    assert living.exists()
