@@ -235,8 +235,7 @@ def _guess(file: Any) -> Format:
 def _line_blocks(name: str, file: Any, line: int = 1, whole: Callable[[bytes], bool] | None = None) -> Any:
     """Whole lines, about a megabyte at once, and the number of the first; `whole` may ask for more lines."""
     rest = b""
-    live: object = sys.stdin.buffer
-    take = file.read1 if file is live else file.read  # what comes live is not waited for
+    take: Any = getattr(file, "read1" if file is sys.stdin.buffer else "read")  # what comes live is not waited for
     while read := take(_TEXT):
         rest = rest + read if rest else read
         end = rest.rfind(b"\n") + 1
