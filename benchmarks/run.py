@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import features
+import maintenance
 import neighbours
 import numpy as np
 import reading
@@ -342,6 +343,7 @@ def others(bench: Bench) -> Result:
 
 BENCHMARKS = (
     *(budgeted, merging, unbounded, single, linearity, memory),
+    *(maintenance.projecting, maintenance.double_updates, maintenance.growth, maintenance.health),
     *(features.fourier, features.nystrom, features.learned_widths, features.several_classes, features.million),
     *(reading.libsvm, others, workbench.tune, workbench.killed),
 )

@@ -45,22 +45,38 @@ def a9a() -> Stream:
     return _stream("a9a", gamma=0.05, generate=_like_a9a)
 
 
-def _stream(name: str, gamma: float, generate: Callable[[Any], tuple[Any, Any]]) -> Stream:
+def a9a_in_order() -> Stream:
+    """The training part of a9a, 32,561 rows, as it lies."""
+    stream = _stream("a9a", gamma=0.01, generate=_like_a9a, shuffled=False)
+    return Stream(f"{stream.name}, training part in order", *stream.head(32_561), stream.gamma)
+
+
+def _stream(name: str, gamma: float, generate: Callable[[Any], tuple[Any, Any]], shuffled: bool = True) -> Stream:
     random = np.random.default_rng(0)
-    folders = [Path(os.environ["ONKEL_DATA"])] if "ONKEL_DATA" in os.environ else []
-    files = [folder / f"{name}.npz" for folder in [*folders, ROOT.parent / "shared" / "data"]]
-    file = next((file for file in files if file.exists()), None)
-    if file is None:
+    try:
+        X, y = labelled(name)
+    except FileNotFoundError:
         X, y = generate(random)
         return Stream(f"like {name}", X, y, gamma)
-    with np.load(file) as data:
-        y = np.where(data["y"] > 0, 1, -1)
-        if "X" in data:
-            X = data["X"]
-        else:
-            X = sp.csr_array((data["data"], data["indices"], data["indptr"]), shape=tuple(data["shape"]))
-    order = random.permutation(len(y))
+    order = random.permutation(len(y)) if shuffled else slice(None)
     return Stream(name, X[order], y[order], gamma)
+
+
+def labelled(name: str) -> tuple[Any, Any]:
+    """Rows as they lie in the file, and their labels, the larger of two as 1 and the other as -1."""
+    X, y = table(name)
+    return X, np.where(y == y.max(), 1, -1)
+
+
+def table(name: str) -> tuple[Any, Any]:
+    """Rows and targets as they lie in the file."""
+    folders = [Path(os.environ["ONKEL_DATA"])] if "ONKEL_DATA" in os.environ else []
+    files = [folder / f"{name}.npz" for folder in [*folders, ROOT.parent / "shared" / "data"]]
+    with np.load(next((file for file in files if file.exists()), files[0])) as data:
+        if "X" in data:
+            return data["X"], data["y"]
+        shape = tuple(data["shape"])
+        return sp.csr_array((data["data"], data["indices"], data["indptr"]), shape=shape), data["y"]
 
 
 def _like_ijcnn1(random: Any, n: int = 141_691) -> tuple[Any, Any]:

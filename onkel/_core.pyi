@@ -208,6 +208,11 @@ def Fastfood(orders: Annotated[NDArray[numpy.float64], dict(order='C', device='c
 
 def Reparameterized(directions: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], start: float, eta: float, clip: float, reach: float) -> Map: ...
 
+class Common:
+    def __init__(self, directions: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def Stretched(common: Common, factor: float, reach: float) -> Map: ...
+
 class Hypothesis:
     pass
 
@@ -285,6 +290,8 @@ class Learner64:
 
 class Hedge:
     def __init__(self, learners: Sequence[Learner64], loss: Loss | None, rate: float, vote: bool, strict: bool, sample_update: bool, sample_combination: bool, single: bool, scale_chance: bool, smoothing: float, budget: float, jobs: int) -> None: ...
+
+    def share(self, common: Sequence[Common]) -> None: ...
 
     def learn(self, values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, losses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], t: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], draws: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], combined: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
 

@@ -391,6 +391,8 @@ def test_data_lists_every_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("ONKEL_DATA", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "80")
     np.savez(tmp_path / "mg.npz", X=np.zeros((3, 6)), y=np.arange(3.0))
+    np.savez(tmp_path / "w8a.npz", X=np.zeros((3, 300)), y=np.arange(3.0))
+    (tmp_path / "manifest.json").write_text(json.dumps({"w8a": {"rows": 3}}))
     assert main(["data"]) == 0
     text = capsys.readouterr().out
     lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
@@ -404,7 +406,7 @@ def test_data_lists_every_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     ):
         assert words in lines[name]
     assert "nowhere" in lines["kddcup08"] and str(tmp_path) in text
-    assert max(map(len, text.splitlines()[:-3])) <= 80
+    assert max(map(len, text.splitlines()[:-4])) <= 80
     assert main(["data", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["folder"] == str(tmp_path)

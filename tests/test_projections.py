@@ -258,6 +258,25 @@ def test_duplicates_are_handled_as_in_the_box(name, dtype):
     assert model.budget is None or model.n_support_ <= model.budget
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["Projectron", "ProjectronPlusPlus"])
+def test_many_terms_among_near_duplicates(name, dtype):
+    """Copies that differ in the last digits of single precision: no budget is too large for them."""
+    generator = np.random.default_rng(2)
+    X = generator.normal(size=(150, 3))[generator.integers(150, size=1500)]
+    y = np.where(np.sin(3 * X[:, 0]) + X[:, 1] + 0.7 * generator.normal(size=len(X)) > 0, 1.0, -1.0)
+    X = (X * (1 + 1e-7 * generator.normal(size=X.shape))).astype(dtype)
+    few, many = (getattr(onkel, f"{name}Classifier")(budget=B, kernel=Gaussian(1.0)) for B in (30, 400))
+    errors = [np.mean((learn(model, X, y) >= 0) != (y > 0)) for model in (few, many)]
+    assert errors[1] <= errors[0] + 0.02
+    assert 100 <= many.n_support_ <= 150  # copies are no terms of their own
+    rows, before = function(many)
+    wrong = np.flatnonzero(y * many.decision_function(X) <= 0)[:1]
+    learn(many, X[wrong], y[wrong])
+    K, k = Gaussian(1.0)(rows), Gaussian(1.0)(rows, X[wrong].astype(float))[:, 0]
+    assert np.abs(K @ (y[wrong] * (function(many)[1] - before)) - k).max() <= 1e-9
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_projectron_without_tolerance_is_the_perceptron(several):
     X, y = (multiclass if several else binary)()
