@@ -12,7 +12,8 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
@@ -83,6 +84,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     # -- parameters
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:  # scikit-learn reads the signature anew each time
+        return sorted(field.name for field in fields(cls))
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__gamma` and the like replace the part by one with that field changed."""

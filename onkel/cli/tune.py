@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
         help="try these values of a parameter instead, such as eta=0.1,1; may be repeated",
     )
     add("--set", type=models.setting, action="append", default=[], metavar="NAME=VALUE", help="fix a parameter")
-    add("--cost", type=width, default=8.0, metavar="RUNS", help="what it may cost, in single runs (default 8)")
+    add("--cost", type=width, default=10.0, metavar="RUNS", help="what it may cost, in single runs (default 10)")
     add("--limit", type=positive, metavar="N", help="learn only the first N examples")
     add("--seed", type=whole, default=0, metavar="S", help="of the order and of random choices (default 0)")
     add("--jobs", type=jobs, metavar="N", help="settings side by side; -1: one for each core (default 1)")
