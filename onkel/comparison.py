@@ -97,16 +97,20 @@ def _half_unit(number: str) -> float:
 
 
 def compare(experiment: Experiment, results: Results, *, runs: int | None = None) -> list[Cell]:
-    """Every printed number of a table with ours, in the order of the print."""
-    here, absent = available(experiment)
+    """Every printed number of a table with ours, in the order of the print.
+
+    A set that is not here now, but was when the runs were made, is compared all the same.
+    """
     ours: dict[tuple[str, str], list[Run]] = {}
-    for source, contender in itertools.product(here, experiment.contenders.values()):
+    for source, contender in itertools.product(experiment.sets.values(), experiment.contenders.values()):
         try:
             settings = as_text(chosen(experiment, source, contender, results))
-        except ExperimentError:
+        except ExperimentError:  # not all of the grid was tried
             continue
         made = [r for r in results.runs if r.cell[:4] == (source.name, contender.name, "{}", settings) and r.run >= 0]
         ours[source.name, contender.name] = sorted(made, key=lambda r: r.run)[:runs]
+    met = {made.set for made in results.runs}
+    absent = {name: why for name, why in available(experiment)[1].items() if name not in met}
     return [_cell(experiment, row, ours, absent) for row in experiment.published]
 
 

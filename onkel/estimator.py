@@ -204,10 +204,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if reach < math.inf and not border.largest(X) * X.shape[1] < reach:
             self._learner.check(X)
         recipe = self.__dict__.get("_recipe", self)
+        bound = None  # a row that is larger than any of these: the sum over its features is
         for kernel in recipe._pool(self._run["columns"] if self._started else X.shape[1]):
             if kernel.bounded:
                 continue
             with np.errstate(over="ignore", invalid="ignore"):
+                bound = np.array([[border.largest(X) * math.sqrt(X.shape[1])]]) if bound is None else bound
+                if np.isfinite(kernel.diagonal(bound)).all():
+                    continue
                 diagonal = kernel.diagonal(X.astype(np.float64))
             if not np.isfinite(diagonal).all():
                 at = int(np.argmin(np.isfinite(diagonal)))

@@ -54,10 +54,6 @@ class ExperimentError(ValueError):
     """An experiment that cannot be run; the message says what to mend."""
 
 
-class Absent(ExperimentError):
-    """A set that is not on this machine."""
-
-
 # -- what is to be run -------------------------------------------------------------------------------------
 
 
@@ -207,7 +203,7 @@ def read(name: str | Path) -> Experiment:
     try:
         content = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        known = f"; there are {', '.join(names())}" if path.suffix == ".toml" and str(name) != str(path) else ""
+        known = "" if str(name).endswith(".toml") else f"; there are {', '.join(names())}"
         raise ExperimentError(f"there is no experiment {name}{known}") from None
     except tomllib.TOMLDecodeError as problem:
         raise ExperimentError(f"{path} is not a TOML file: {problem}") from None
@@ -302,8 +298,6 @@ def _value(value: Any, seed: int) -> Any:
 
 @functools.lru_cache(maxsize=2)
 def _stream(data: str, scale: Scale | Literal["raw"], positive: int | None, dtype: str) -> Stream:
-    if not datasets.is_here(data):
-        raise Absent(f"{data} is not in the data folder")
     stream = datasets.load(data, positive=positive)
     stream = dataclasses.replace(stream, X=stream.X.astype(np.float64))
     stream = stream if scale == "raw" else stream.scaled(scale)
@@ -501,15 +495,9 @@ def available(experiment: Experiment, sets: Sequence[str] = ()) -> tuple[list[So
     for name in sets:
         if name not in experiment.sets:
             raise ExperimentError(f"{experiment.table} has no set {name!r}; it has {', '.join(experiment.sets)}")
-    here, absent = [], {}
-    for source in experiment.sets.values():
-        if sets and source.name not in sets:
-            continue
-        try:
-            load(source)
-            here.append(source)
-        except Absent as problem:
-            absent[source.name] = str(problem)
+    wanted = [source for source in experiment.sets.values() if not sets or source.name in sets]
+    here = [source for source in wanted if datasets.is_here(source.data)]
+    absent = {source.name: f"{source.data} is not in the data folder" for source in wanted if source not in here}
     return here, absent
 
 

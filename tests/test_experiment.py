@@ -137,6 +137,16 @@ def test_absent_sets_are_said_to_be_absent(paper):
     assert [cell.counts for cell in cells if cell.set == "gone"] == [False]
 
 
+def test_kept_runs_are_compared_without_the_data(paper, monkeypatch):
+    found = experiment.read("key2000words/table1")
+    results = Results(paper / "results.csv")
+    experiment.run(found, results, runs=1)
+    with_data = comparison.compare(found, results)
+    monkeypatch.setenv("ONKEL_DATA", str(paper))
+    assert experiment.available(found)[0] == []
+    assert comparison.compare(found, results) == with_data and any(c.ours for c in with_data)
+
+
 def cell(theirs, deviation, *ours, metric="mistakes"):
     return comparison.Cell("set", "A", metric, theirs, deviation, "", ours, counts=True, why="")
 
