@@ -16,7 +16,7 @@ from rich.text import Text
 from onkel import report, tuning
 from onkel.cli import models, source
 from onkel.cli.show import Walk, finite, table
-from onkel.cli.words import Problem, jobs, names, positive, whole, width
+from onkel.cli.words import Problem, check_writable, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
 from onkel.stream import Stream
 from onkel.tuning import Candidate, Tuned
@@ -66,7 +66,7 @@ def _values(text: str) -> tuple[str, list[Any]]:
 
 
 def _tune(arguments: argparse.Namespace) -> int:
-    models.check_writable(arguments.save, "the model")
+    check_writable(arguments.save, "the model")
     if arguments.save is not None and arguments.encode == "onehot":
         raise Problem("a model with --encode onehot could not read another file; to keep it, say --encode hash")
     if arguments.stream == "demo":
