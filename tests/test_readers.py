@@ -438,6 +438,7 @@ def test_npz_in_blocks(tmp_path: Path) -> None:
         (b"a,y,b\n2,1,3\n4,-1,0\n", {"target": "y"}, [[2, 3], [4, 0]]),
         (b"1\n-1 1:4 2:2\n", {"format": "libsvm"}, [[0, 0], [4, 2]]),
     ],
+    ids=["libsvm", "gzip", "csv", "named"],  # packed bytes hold a time, and would make another name in every process
 )
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, text: bytes, options: dict, expected: list) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text))))
