@@ -12,8 +12,8 @@
 
 namespace {
 
-// Both kinds of support vectors answer: read example i; its squared distance from term s; enter it as a new
-// term; put the last term in the place of term s.
+// Both kinds of support vectors answer: read example i; its squared distance from term s, its product with it; enter
+// it as a new term; put the last term in the place of term s.
 
 template <class T>
 class Dense {
@@ -22,6 +22,12 @@ public:
 
     void read(std::size_t i) { x_ = X_ + i * columns_; }
 
+    T norm() const {
+        T total = 0;
+        for (std::size_t j = 0; j < columns_; ++j) total += x_[j] * x_[j];
+        return total;
+    }
+
     T distance(std::size_t s) const {
         const T* z = &rows_[s * columns_];
         T total = 0;
@@ -29,6 +35,13 @@ public:
             const T difference = x_[j] - z[j];
             total += difference * difference;
         }
+        return total;
+    }
+
+    T product(std::size_t s) const {
+        const T* z = &rows_[s * columns_];
+        T total = 0;
+        for (std::size_t j = 0; j < columns_; ++j) total += x_[j] * z[j];
         return total;
     }
 
@@ -66,12 +79,16 @@ public:
         }
     }
 
-    T distance(std::size_t s) const {
+    T norm() const { return norm_; }
+
+    T distance(std::size_t s) const { return norm_ + norms_[s] - 2 * product(s); }
+
+    T product(std::size_t s) const {
         const std::int32_t* index = &index_[s * width_];
         const T* z = &rows_[s * width_];
-        T product = 0;
-        for (std::int64_t e = 0; e < counts_[s]; ++e) product += x_[index[e]] * z[e];
-        return norm_ + norms_[s] - 2 * product;
+        T total = 0;
+        for (std::int64_t e = 0; e < counts_[s]; ++e) total += x_[index[e]] * z[e];
+        return total;
     }
 
     void append() {
@@ -139,6 +156,67 @@ Counts descend(Terms terms, std::size_t n, const double* y, T eta, T gamma, std:
     return counts;
 }
 
+// SPA-OMKL: a sparse passive-aggressive learner for each kernel, (x.z)^p where the degree is not 0, and a weighted
+// vote. alpha is 1. Every kernel has its own support vectors.
+template <class T, class Terms>
+Counts pool(const Terms& empty, std::size_t n, const double* y, std::size_t m, const T* gamma, const T* degree,
+            const T* seeds, T eta, T beta, T discount, T smoothing) {
+    Counts counts;
+    std::vector<Terms> terms(m, empty);
+    std::vector<std::vector<T>> coef(m);
+    std::vector<T> weight(m, 1), score(m), kxx(m);
+    std::vector<onkel::Random> random;
+    for (std::size_t k = 0; k < m; ++k) random.emplace_back(static_cast<std::uint64_t>(seeds[k]), "sampling");
+    for (std::size_t i = 0; i < n; ++i) {
+        const T target = static_cast<T>(y[i]);
+        T vote = 0;
+        for (std::size_t k = 0; k < m; ++k) {
+            terms[k].read(i);
+            score[k] = 0;
+            for (std::size_t s = 0; s < coef[k].size(); ++s) {
+                const T value = degree[k] > 0 ? std::pow(terms[k].product(s), degree[k])
+                                              : std::exp(-gamma[k] * terms[k].distance(s));
+                score[k] += coef[k][s] * value;
+            }
+            kxx[k] = degree[k] > 0 ? std::pow(terms[k].norm(), degree[k]) : 1;
+            counts.evaluations += static_cast<std::int64_t>(coef[k].size());
+            vote += score[k] >= 0 ? weight[k] : -weight[k];
+        }
+        counts.mistakes += (vote >= 0) != (y[i] > 0);
+        const T most = *std::max_element(weight.begin(), weight.end());
+        T total = 0;
+        for (std::size_t k = 0; k < m; ++k) {
+            const T loss = std::max(T(0), 1 - target * score[k]);
+            const T rho = std::min(T(1), loss) / beta;
+            const T chance = (1 - smoothing) * weight[k] / most + smoothing;
+            if (random[k].uniform() < rho * chance && kxx[k] > 0) {
+                terms[k].append();
+                coef[k].push_back(std::min(eta / rho, loss / kxx[k]) * target);
+                ++counts.steps;
+            }
+            if (target * score[k] <= 0) weight[k] *= discount;
+            total += weight[k];
+        }
+        for (T& w : weight) w /= total;
+    }
+    counts.terms = counts.steps;
+    return counts;
+}
+
+template <class T>
+Counts pool(const void* X, const std::int32_t* indices, const std::int64_t* starts, std::size_t n, std::size_t columns,
+            const double* y, std::size_t m, const void* gamma, const void* degree, const void* seeds, double eta,
+            double beta, double discount, double smoothing) {
+    const T* values = static_cast<const T*>(X);
+    const auto run = [&](const auto& empty) {
+        return pool<T>(empty, n, y, m, static_cast<const T*>(gamma), static_cast<const T*>(degree),
+                       static_cast<const T*>(seeds), static_cast<T>(eta), static_cast<T>(beta),
+                       static_cast<T>(discount), static_cast<T>(smoothing));
+    };
+    if (!indices) return run(Dense<T>(values, columns));
+    return run(Sparse<T>(values, indices, starts, n, columns));
+}
+
 template <class T>
 Counts descend(const void* X, const std::int32_t* indices, const std::int64_t* starts, std::size_t n,
                std::size_t columns, const double* y, double eta, double gamma, std::size_t budget, std::uint64_t seed) {
@@ -157,4 +235,13 @@ extern "C" void plain_ogd(int single, const void* values, const std::int32_t* in
                           std::size_t budget, std::uint64_t seed) {
     *out =
         (single ? descend<float> : descend<double>)(values, indices, starts, n, columns, y, eta, gamma, budget, seed);
+}
+
+// Only in double: seeds come as numbers of the type of the data.
+extern "C" void plain_pool(int, const void* values, const std::int32_t* indices, const std::int64_t* starts,
+                           std::size_t n, std::size_t columns, const double* y, Counts* out, const void* gamma,
+                           std::size_t m, const void* degree, const void* seeds, double eta, double beta,
+                           double discount, double smoothing) {
+    *out =
+        pool<double>(values, indices, starts, n, columns, y, m, gamma, degree, seeds, eta, beta, discount, smoothing);
 }

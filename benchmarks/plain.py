@@ -55,6 +55,11 @@ class Plain:
         """Every example becomes a term; over the budget two of them are merged."""
         return self._run("merging", X, y, gamma, budget, int(spare))
 
+    def pool(self, X: Any, y: Any, *, kernels: Any, seeds: Any, eta: float, beta: float) -> Counts:
+        """SPA-OMKL, in double, with the discount and smoothing of the papers."""
+        gamma, degree = (np.array([getattr(k, name, 0.0) for k in kernels], float) for name in ("gamma", "degree"))
+        return self._run("pool", X, y, gamma, len(gamma), degree, np.array(seeds, float), eta, beta, 0.99, 0.001)
+
     def fourier(self, X: Any, y: Any, *, directions: Any, eta: float) -> Counts:
         """Gradient descent on Fourier features."""
         return self._run("fourier", X, y, directions, len(directions), eta)

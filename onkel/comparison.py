@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import html
 import io
 import itertools
 import json
@@ -13,10 +12,11 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from onkel import page as pages
 from onkel import plots, report
 from onkel.experiment import (
     METRICS,
@@ -97,18 +97,20 @@ def _half_unit(number: str) -> float:
 
 
 def compare(experiment: Experiment, results: Results, *, runs: int | None = None) -> list[Cell]:
-    """Every printed number of a table with ours, in the order of the print."""
-    here, absent = available(experiment)
+    """Every printed number of a table with ours, in the order of the print.
+
+    A set that is not here now, but was when the runs were made, is compared all the same.
+    """
     ours: dict[tuple[str, str], list[Run]] = {}
-    for source, contender in itertools.product(here, experiment.contenders.values()):
-        if source.name in contender.skip:
-            continue
+    for source, contender in itertools.product(experiment.sets.values(), experiment.contenders.values()):
         try:
             settings = as_text(chosen(experiment, source, contender, results))
-        except ExperimentError:
+        except ExperimentError:  # not all of the grid was tried
             continue
         made = [r for r in results.runs if r.cell[:4] == (source.name, contender.name, "{}", settings) and r.run >= 0]
         ours[source.name, contender.name] = sorted(made, key=lambda r: r.run)[:runs]
+    met = {made.set for made in results.runs}
+    absent = {name: why for name, why in available(experiment)[1].items() if name not in met}
     return [_cell(experiment, row, ours, absent) for row in experiment.published]
 
 
@@ -123,20 +125,18 @@ def _cell(
     value, less = METRICS.get(row["metric"], (None, None))
     values = tuple(value(made) for made in ours.get(place, ())) if value else ()
     judged = less is not None and bool(row["mean"]) and bool(row["std"])
+    reason = experiment.reasons.get("/".join(place), "")
     if source is None or row["set"] in absent:
         why = absent.get(row["set"], "the set is not here")
     elif contender is None:
         why = "not run: the algorithm is not in the table's file"
-    elif row["set"] in contender.skip:
-        why = f"not run: {contender.skip[row['set']]}"
     elif not values and less is not None:
-        why = "not run yet"
+        why = "; ".join(filter(None, ("not run", reason)))
     else:
         why = source.differs
     counts = judged and source is not None and row["set"] not in absent and not source.differs
     cell = Cell(*place, row["metric"], row["mean"], row["std"], row["note"], values, counts, why)
     if cell.verdict == "worse":
-        reason = experiment.reasons.get(f"{row['set']}/{row['algorithm']}", "")
         cell = dataclasses.replace(cell, why="; ".join(filter(None, (cell.why, reason))))
     return cell
 
@@ -146,12 +146,12 @@ def _cell(
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A part of a page: a heading, sentences, a table (its first row are the heads), pictures (file, title, SVG)."""
+    """A part of a page: a heading, sentences, a table (its first row are the heads), charts by file name."""
 
     heading: str
     sentences: tuple[str, ...] = ()
     table: tuple[tuple[str, ...], ...] = ()
-    pictures: tuple[tuple[str, str, str], ...] = ()
+    charts: Mapping[str, plots.Panel] = dataclasses.field(default_factory=dict)
 
 
 def sections(experiment: Experiment, results: Results, *, runs: int | None = None) -> list[Section]:
@@ -161,7 +161,7 @@ def sections(experiment: Experiment, results: Results, *, runs: int | None = Non
     found = [_set_section(experiment, [cell for cell in cells if cell.set == name], name) for name in names]
     if experiment.figure:
         differs = tuple(f"{source.name}: {source.differs}." for source in experiment.sets.values() if source.differs)
-        found.append(Section("Figures", differs, pictures=tuple(drawings(experiment, results))))
+        found.append(Section("Figures", differs, charts=charts(experiment, results)))
     found.append(Section("Settings", table=_settings_table(experiment, results)))
     made = (("what", "value"), *_environment(results.runs).items())
     return [*found, Section("Made on", table=made)]
@@ -191,7 +191,7 @@ def markdown(experiment: Experiment, results: Results, *, runs: int | None = Non
     for section in sections(experiment, results, runs=runs):
         lines += [f"## {section.heading}", ""]
         lines += [line for sentence in section.sentences for line in (sentence, "")]
-        lines += [f"![{title}]({file})\n" for file, title, _ in section.pictures]
+        lines += [f"![{panel.title}]({file})\n" for file, panel in section.charts.items()]
         for number, row in enumerate(section.table):
             lines.append(f"| {' | '.join(row)} |")
             lines += ["| --- " * len(row) + "|"] if number == 0 else []
@@ -203,33 +203,26 @@ def page(experiment: Experiment, results: Results, *, runs: int | None = None) -
     """The comparison as one self-contained HTML page."""
     parts = []
     for section in sections(experiment, results, runs=runs):
-        parts.append(f"<h2>{html.escape(section.heading)}</h2>")
-        parts += [f"<p>{html.escape(sentence)}</p>" for sentence in section.sentences]
-        parts += [f"<figure>{svg}</figure>" for _, _, svg in section.pictures]
-        rows = [
-            f'<tr class="{row[-1].split(" ")[0].strip(";")}">'
-            + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in row)
-            + "</tr>"
-            for number, row in enumerate(section.table)
-            for tag in ["td" if number else "th"]
-        ]
-        parts += ["<table>", *rows, "</table>"] if rows else []
-    title = html.escape(_title(experiment))
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1><p>{html.escape(experiment.chosen)}</p>\n"
-        + "\n".join(parts)
-        + "</html>\n"
-    )
+        body = [pages.paragraph(sentence) for sentence in section.sentences]
+        body += [plots.chart([panel]) for panel in section.charts.values()]
+        if section.table:
+            heads, *rows = section.table
+            body.append(pages.table(heads, [[_page_cell(text, row[-1]) for text in row] for row in rows]))
+        parts.append(pages.Section(section.heading, "\n".join(body)))
+    return pages.render(_title(experiment), parts, lead=experiment.chosen)
 
 
-_STYLE = (
-    ":root{color-scheme:light dark}"
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
-    "table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #8884}"
-    ".worse td:nth-child(n+6){color:#c93a3a}.better td:nth-child(n+6){color:#2b8a4b}"
-    "figure{margin:1rem 0;max-width:50rem}td{overflow-wrap:anywhere}"
-)
+def _page_cell(text: str, words: str) -> pages.Cell:
+    """What has a number sorts as a number; a difference has the colour of the verdict that the words begin with."""
+    number, _, deviation = text.partition("±")
+    try:
+        value = float(number)
+    except ValueError:
+        return pages.Cell(text.strip("`"), math.nan if not text else None)
+    verdict = words.partition(";")[0]
+    signed = text[0] in "+-" and verdict in VERDICTS
+    mark: Literal["good", "bad"] = "bad" if verdict == "worse" else "good"
+    return pages.Cell(number, value, note=f"± {deviation}" if deviation else "", mark=mark if signed else "")
 
 
 def printed(cell: Cell) -> str:
@@ -269,11 +262,12 @@ def _environment(runs: Sequence[Run]) -> dict[str, str]:
     return machine | {"commit": commits, "seeds": "run i: order i (stored, or drawn from seed i), random_state i"}
 
 
-def drawings(experiment: Experiment, results: Results) -> list[tuple[str, str, str]]:
-    """The figure as SVG pictures, one for each set and quantity: file name, title, picture."""
+def charts(experiment: Experiment, results: Results) -> dict[str, plots.Panel]:
+    """What the figure draws, by the name of its file: a panel for each set and quantity."""
     if not experiment.figure:
-        return []
-    horizontal, found = experiment.figure["horizontal"], []
+        return {}
+    horizontal, found = experiment.figure["horizontal"], {}
+    counts: dict[str, plots.Unit] = {"seen": "count", "support": "count", "seconds": "seconds"}
     for name, metric in itertools.product(experiment.sets, experiment.figure["vertical"]):
         lines = []
         for number, contender in enumerate(experiment.contenders.values()):
@@ -282,14 +276,15 @@ def drawings(experiment: Experiment, results: Results) -> list[tuple[str, str, s
                 x, y = np.array(points).T
                 lines.append(plots.Line(contender.name, number, x, y))
         if lines:
-            title = f"{metric.replace('_', ' ')} on {name}"
-            log = bool(experiment.figure.get("log"))
-            low = min(float(line.y.min()) for line in lines)
-            high = max(float(line.y.max()) for line in lines)
-            vertical = plots.axis(low - 0.05 * (high - low), high) if low > 0.3 * high else None
-            across = "examples" if horizontal == "seen" else horizontal
-            svg = plots.figure(lines, title=title, horizontal=across, vertical=vertical, log=log)
-            found.append((f"{experiment.table}-{name}-{metric}.svg", title, svg))
+            found[f"{experiment.table}-{name}-{metric}.svg"] = plots.Panel(
+                f"{name} {metric}",
+                f"{metric.replace('_', ' ')} on {name}",
+                lines,
+                horizontal="examples" if horizontal == "seen" else horizontal,
+                unit=counts.get(metric, "number"),
+                count=counts.get(horizontal, "number"),
+                log=bool(experiment.figure.get("log")),
+            )
     return found
 
 
@@ -319,7 +314,7 @@ def write(experiment: Experiment, results: Results, *, runs: int | None = None) 
         f"{experiment.table}.md": markdown(experiment, results, runs=runs),
         f"{experiment.table}.html": page(experiment, results, runs=runs),
         f"{experiment.table}-compared.csv": _csv(compare(experiment, results, runs=runs)),
-    } | {file: svg for file, _, svg in drawings(experiment, results)}
+    } | {file: panel.figure() for file, panel in charts(experiment, results).items()}
     if not experiment.published:
         del files[f"{experiment.table}-compared.csv"]
     for name, text in files.items():

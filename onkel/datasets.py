@@ -45,6 +45,7 @@ __all__ = [
     "folder",
     "infer_task",
     "is_here",
+    "is_whole",
     "load",
     "read",
 ]
@@ -96,24 +97,25 @@ def chunks(
     """
     name = str(source)
     if name in LAWS:
-        for block in laps(name, seed or 0, **settings):
-            yield from _pieces(block.X, block.y, rows)
+        for lap in laps(name, seed or 0, **settings):
+            yield from Block(lap.X, lap.y).pieces(rows)
     elif seed is not None:
         raise DataError(f"{name} is not generated; it has no seed")
     elif name in _EMBEDDED or name in SETS:
         stream = load(name, **settings)
-        yield from _pieces(stream.X, stream.y, rows)
+        yield from Block(stream.X, stream.y).pieces(rows)
     else:
         yield from readers.chunks(source, rows=rows, **settings)
-
-
-def _pieces(X: Any, y: Any, rows: int) -> Iterator[Block]:
-    yield from (Block(X[start : start + rows], y[start : start + rows]) for start in range(0, len(y), rows))
 
 
 def is_here(name: str) -> bool:
     """Whether `load` finds it without a download."""
     return name in NAMES or (name in SETS and data_folder.file(SETS[name]).is_file())
+
+
+def is_whole(name: str) -> bool:
+    """Whether it is here with all its rows; of some sets only a part could be had."""
+    return is_here(name) and not (name in SETS and data_folder.is_partial(SETS[name]))
 
 
 def fetch(name: str, *, progress: data_folder.Progress | None = None) -> Path:

@@ -157,7 +157,7 @@ def prequential(
         values = dict.fromkeys(measured, math.nan)
         if math.isfinite(total):
             answers, spent = _timed(asked, X, y, begin, end, delay)
-            total = math.inf if answers is None else _add(total, _errors(answers.predicted, y[begin:end], task))
+            total = math.inf if answers is None else add(total, errors(answers.predicted, y[begin:end], task))
             seconds += spent
             if answers is not None:
                 values = {name: measure.add(answers, y[begin:end], labels) for name, measure in measured.items()}
@@ -190,7 +190,7 @@ def _test(asked: Protocol, X: Any, y: ArrayLike, task: Task) -> float:
     """The error of what was learned on other examples."""
     y = np.asarray(y)
     X = X.tocsr() if scipy.sparse.issparse(X) else np.asarray(X)
-    mean = _add(0.0, _errors(asked.ask(X).predicted, y, task)) / len(y)
+    mean = add(0.0, errors(asked.ask(X).predicted, y, task)) / len(y)
     return mean if task == "classification" else math.sqrt(mean)
 
 
@@ -242,15 +242,18 @@ def _marks(checkpoints: int | Sequence[int], n: int) -> list[int]:
     return marks
 
 
-def _errors(predicted: Array, y: Array, task: Task) -> Array:
+def errors(predicted: Array, y: Array, task: Task) -> Array:
+    """Which predictions are mistakes; or the squared errors."""
     if task == "classification":
         return np.asarray(predicted != y)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(np.square(predicted - y))
 
 
-def _add(total: float, errors: Array) -> float:
-    """Add one by one, in the order of the stream: sums over chunks would round differently."""
+def add(total: float, errors: Array) -> float:
+    """A total and further errors, added one by one in the order of the stream: other sums would round differently."""
+    if errors.dtype == bool:
+        return total + np.count_nonzero(errors)
     for error in errors.tolist():
         total += error
     return total if math.isfinite(total) else math.inf

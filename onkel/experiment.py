@@ -54,10 +54,6 @@ class ExperimentError(ValueError):
     """An experiment that cannot be run; the message says what to mend."""
 
 
-class Absent(ExperimentError):
-    """A set that is not on this machine."""
-
-
 # -- what is to be run -------------------------------------------------------------------------------------
 
 
@@ -105,8 +101,7 @@ class Contender:
     grid : parameters to choose from, on an order that is not reported.
     sweep : the parameter that a figure varies, and its values.
     on : settings for some sets.
-    skip : sets it is not run on, and why.
-    ties : a score of exactly 0 is a mistake whatever the label.
+    zero : what a score of exactly 0 counts as: "+1", "-1", or "wrong", whatever the label.
     runs : fewer runs than the table has, or more.
     """
 
@@ -116,8 +111,7 @@ class Contender:
     grid: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     sweep: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     on: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
-    skip: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    ties: bool = False
+    zero: str = "+1"
     runs: int | None = None
 
     def resolved(self, source: Source) -> dict[str, Any]:
@@ -150,7 +144,7 @@ class Experiment:
     sets, contenders : columns and rows.
     figure : for a figure: `horizontal` ("seen", "seconds", "support" or the swept parameter), `vertical` (metrics) and
         `log` (whether the horizontal axis is logarithmic).
-    reasons : "set/algorithm" -> why ours is worse than what was printed.
+    reasons : "set/algorithm" -> why ours is worse than what was printed, or was not run.
     published : rows of published.csv for this table.
     """
 
@@ -209,7 +203,7 @@ def read(name: str | Path) -> Experiment:
     try:
         content = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        known = f"; there are {', '.join(names())}" if path.suffix == ".toml" and str(name) != str(path) else ""
+        known = "" if str(name).endswith(".toml") else f"; there are {', '.join(names())}"
         raise ExperimentError(f"there is no experiment {name}{known}") from None
     except tomllib.TOMLDecodeError as problem:
         raise ExperimentError(f"{path} is not a TOML file: {problem}") from None
@@ -250,13 +244,14 @@ def _check(path: Path, experiment: Experiment) -> None:
                 f"{path}: scale of {source.name} must be raw, {', '.join(SCALES)}, got {source.scale!r}"
             )
     for contender in experiment.contenders.values():
-        for label, given in (("on", contender.on), ("skip", contender.skip)):
-            for name in given:
-                if name not in experiment.sets:
-                    raise ExperimentError(f"{path}: {contender.name}.{label} names {name!r}, which is none of the sets")
+        if contender.zero not in ("+1", "-1", "wrong"):
+            raise ExperimentError(
+                f'{path}: {contender.name}.zero must be "+1", "-1" or "wrong", got {contender.zero!r}'
+            )
+        for name in contender.on:
+            if name not in experiment.sets:
+                raise ExperimentError(f"{path}: {contender.name}.on names {name!r}, which is none of the sets")
         for source in experiment.sets.values():
-            if source.name in contender.skip:
-                continue
             for point, choice in itertools.product(contender.points(source), contender.choices(source)):
                 try:
                     model = build(contender.estimator, contender.resolved(source) | choice | point, 0)
@@ -303,8 +298,6 @@ def _value(value: Any, seed: int) -> Any:
 
 @functools.lru_cache(maxsize=2)
 def _stream(data: str, scale: Scale | Literal["raw"], positive: int | None, dtype: str) -> Stream:
-    if not datasets.is_here(data):
-        raise Absent(f"{data} is not in the data folder")
     stream = datasets.load(data, positive=positive)
     stream = dataclasses.replace(stream, X=stream.X.astype(np.float64))
     stream = stream if scale == "raw" else stream.scaled(scale)
@@ -396,7 +389,7 @@ class Task:
             if self.experiment.protocol == "holdout":
                 points = [_holdout(model, X[learned], y[learned], X[tested], y[tested])]
             else:
-                points = _online(model, X[learned], y[learned], self.experiment.checkpoints, ties=self.contender.ties)
+                points = _online(model, X[learned], y[learned], self.experiment.checkpoints, self.contender.zero)
         except Exception as problem:
             problem.add_note(f"in {', '.join(map(str, self.cell))}")
             raise
@@ -407,23 +400,25 @@ class Task:
 Point = tuple[int, float, float, float]  # examples seen, error, support, seconds
 
 
-class _TiesAreMistakes:
-    """A binary classifier whose scores of exactly 0 are turned to the wrong side."""
+class _Zero:
+    """A binary classifier whose scores of exactly 0 are turned to -1, or to the wrong side."""
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    def __init__(self, model: Any, zero: str) -> None:
+        self.model, self.zero = model, zero
 
     def learn(self, X: Any, y: Any, classes: Any) -> Any:
         scores = self.model.learn(X, y, classes=classes)
-        return np.where(scores == 0, np.where(y == classes[1], -1.0, 1.0), scores)
+        return np.where(scores == 0, np.where((y == classes[1]) | (self.zero == "-1"), -1.0, 1.0), scores)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.model, name)
 
 
-def _online(model: Any, X: Any, y: Any, checkpoints: int, *, ties: bool) -> list[Point]:
+def _online(model: Any, X: Any, y: Any, checkpoints: int, zero: str) -> list[Point]:
     task: datasets.Task = "classification" if hasattr(model, "decision_function") else "regression"
-    trace = evaluate.prequential(_TiesAreMistakes(model) if ties else model, X, y, checkpoints=checkpoints, task=task)
+    trace = evaluate.prequential(
+        model if zero == "+1" else _Zero(model, zero), X, y, checkpoints=checkpoints, task=task
+    )
     scale = 100.0 if task == "classification" else 1.0
     errors = scale * trace.total / trace.seen
     sizes = np.full(len(errors), _size(model)) if trace.size is None else trace.size
@@ -500,15 +495,9 @@ def available(experiment: Experiment, sets: Sequence[str] = ()) -> tuple[list[So
     for name in sets:
         if name not in experiment.sets:
             raise ExperimentError(f"{experiment.table} has no set {name!r}; it has {', '.join(experiment.sets)}")
-    here, absent = [], {}
-    for source in experiment.sets.values():
-        if sets and source.name not in sets:
-            continue
-        try:
-            load(source)
-            here.append(source)
-        except Absent as problem:
-            absent[source.name] = str(problem)
+    wanted = [source for source in experiment.sets.values() if not sets or source.name in sets]
+    here = [source for source in wanted if datasets.is_here(source.data)]
+    absent = {source.name: f"{source.data} is not in the data folder" for source in wanted if source not in here}
     return here, absent
 
 
@@ -537,7 +526,7 @@ def run(
             raise ExperimentError(f"{experiment.table} has no algorithm {name!r}; it has {known}")
     here, _ = available(experiment, sets)
     rows = [c for c in experiment.contenders.values() if not algorithms or c.name in algorithms]
-    pairs = [(s, c) for s in here for c in rows if s.name not in c.skip]
+    pairs = list(itertools.product(here, rows))
 
     def make(tasks: Iterable[Task]) -> None:
         for made in _made(results.missing(tasks), jobs):

@@ -41,6 +41,9 @@ def leaves_no_trace(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
+Examples = tuple[Any, Array, Array | None]  # rows, targets and weights, checked
+
+
 class Supervised(Estimator):
     """Estimators that learn from examples and targets."""
 
@@ -57,6 +60,10 @@ class Supervised(Estimator):
 
     def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Learn from the rows in order and return the scores made before each update."""
+        raise NotImplementedError
+
+    def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
+        """Check rows and targets, begin if it has not, and give what the engine learns from."""
         raise NotImplementedError
 
     def _used(self, scores: tuple[Array, Array]) -> Array:
@@ -103,20 +110,23 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
         Returns (n,) for two classes, a score >= 0 meaning `classes_[1]`; (n, m) for m >= 3 classes. Without
         `classes` those of the first call are known; later ones join with score 0.
         """
+        examples = self._ready(X, y, classes, sample_weight)
+        return self._used(self._learner.learn(*examples))
+
+    def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
         X = self._rows(X, first=not self._started)
         y = border.as_labels(y, X)
         weight = border.as_weight(sample_weight, X)
         self._refuse_too_large(X)
         if classes is not None or not self._knows(y):
             self._know(y, classes, X, None)
-        return self._learn(X, y, weight)
+        return X, self._target(y), weight
 
-    def _learn(self, X: Any, y: Array, weight: Array | None) -> Array:
+    def _target(self, y: Array) -> Array:
+        """Labels as the engine knows them."""
         if len(self.classes_) <= 2:
-            target = np.where(y == self.classes_[-1], 1.0, -1.0) if len(self.classes_) == 2 else np.full(len(y), -1.0)
-        else:
-            target = np.searchsorted(self.classes_, y).astype(np.float64)
-        return self._used(self._learner.learn(X, target, weight))
+            return np.where(y == self.classes_[-1], 1.0, -1.0) if len(self.classes_) == 2 else np.full(len(y), -1.0)
+        return np.searchsorted(self.classes_, y).astype(np.float64)
 
     def _knows(self, y: Array) -> bool:
         """Are all these labels known? (Labels of another type are for `_know` to judge.)"""
@@ -250,7 +260,7 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
         for start, stop in pairwise(cuts):
             self._know(labels[start:stop], None, rows, new)
             new = []
-            self._learn(rows[start:stop], labels[start:stop], None)
+            self._learner.learn(rows[start:stop], self._target(labels[start:stop]), None)
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of each class for a frame, as a pandas DataFrame (logistic models)."""
@@ -311,6 +321,10 @@ class RegressorFace(RegressorMixin, Supervised):  # type: ignore[misc]
     @leaves_no_trace
     def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Learn from the rows in order and return the predictions (n,) made before each update."""
+        examples = self._ready(X, y, classes, sample_weight)
+        return self._used(self._learner.learn(*examples))
+
+    def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
         if classes is not None:
             raise ValueError(f"classes means nothing to a regressor, got {classes!r}: leave it out")
         X = self._rows(X, first=not self._started)
@@ -318,7 +332,7 @@ class RegressorFace(RegressorMixin, Supervised):  # type: ignore[misc]
         weight = border.as_weight(sample_weight, X)
         self._refuse_too_large(X)
         self._begin(1, X, None)
-        return self._used(self._learner.learn(X, y, weight))
+        return X, y, weight
 
     def predict(self, X: Any, output: str | None = None) -> Array:
         """The predicted number of each row; `output` picks the "last" or the "average" model."""

@@ -36,12 +36,17 @@ _DOWNLOADS = "downloads"
 def folder() -> Path:
     """ONKEL_DATA, else the user's cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("ONKEL_DATA") or cache / "onkel")
+    return Path(os.environ.get("ONKEL_DATA") or cache / "onkel").expanduser()
 
 
 def file(named: Named) -> Path:
     """Where a set is, or would be."""
     return folder() / f"{named.name}.npz"
+
+
+def is_partial(named: Named) -> bool:
+    """Whether the manifest says that fewer rows are here than the set has."""
+    return bool(_manifest().get(named.name, {}).get("rows", named.rows) < named.rows)
 
 
 def load(named: Named) -> Stream:
@@ -77,10 +82,12 @@ def fetch(named: Named, *, progress: Progress | None = None) -> Path:
         told = None if progress is None else _about(progress, source.url)
         found[source.url] = download(source.url, path, sha256=source.sha256 or records.get(source.url), progress=told)
         paths.append(path)
-    with _writable():
-        _put(named, _assembled(named, paths), found)
+    try:
+        with _writable():
+            _put(named, _assembled(named, paths), found)
+    finally:  # used, or of no use
         for path in paths:
-            path.unlink()
+            path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # another set may be on its way
             downloads.rmdir()
     return file(named)
@@ -151,11 +158,11 @@ def _member(source: Source, path: Path) -> Iterator[Path]:
 
 
 def _labels(named: Named, targets: Any) -> Any:
-    if named.task == "regression" or not named.labels:
+    if targets.dtype.kind != "U":
         return targets
     numbers = dict(named.labels)
     if unknown := set(targets.tolist()) - set(numbers):
-        raise _another(named, f"a label {min(unknown)!r}")
+        raise _another(named, f"a target {min(unknown)!r}")
     return [numbers[label] for label in targets.tolist()]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ LAP = 3000  # rows drawn at once: a stream of n rows is the beginning of any lon
 
 
 @dataclasses.dataclass(frozen=True)
-class Block:
+class Lap:
     """Rows drawn from a law: features, targets, and the least error that can be expected in each (squared if real)."""
 
     X: Any
@@ -49,17 +50,14 @@ def generate(name: str, n: int = LAP, seed: int = 0, **settings: Any) -> Stream:
     """The first n rows of a generated stream; the settings are those of its law."""
     if n < 1:
         raise DataError(f"{name}: n must be > 0, got {n}")
-    blocks = []
-    for block in laps(name, seed, **settings):
-        blocks.append(block)
-        if LAP * len(blocks) >= n:
-            break
-    stack: Callable[..., Any] = scipy.sparse.vstack if scipy.sparse.issparse(blocks[0].X) else np.concatenate
-    X, y, least = (join([getattr(b, part) for b in blocks]) for join, part in _parts(stack))
-    return _stream(name, X.tocsr()[:n] if scipy.sparse.issparse(X) else X[:n], y[:n], least[:n], **settings)
+    blocks = list(itertools.islice(laps(name, seed, **settings), -(-n // LAP)))
+    y, least = (np.concatenate([getattr(block, part) for block in blocks])[:n] for part in ("y", "least"))
+    rows = [block.X for block in blocks]
+    X = scipy.sparse.vstack(rows, format="csr") if scipy.sparse.issparse(rows[0]) else np.concatenate(rows)
+    return _stream(name, X[:n], y, least, **settings)
 
 
-def laps(name: str, seed: int = 0, **settings: Any) -> Iterator[Block]:
+def laps(name: str, seed: int = 0, **settings: Any) -> Iterator[Lap]:
     """A generated stream without end."""
     if name not in LAWS:
         raise DataError(f"there is no generated stream {name!r}; there are {', '.join(LAWS)}")
@@ -73,17 +71,13 @@ def laps(name: str, seed: int = 0, **settings: Any) -> Iterator[Block]:
         start += LAP
 
 
-def _parts(stack: Callable[..., Any]) -> list[tuple[Callable[..., Any], str]]:
-    return [(stack, "X"), (np.concatenate, "y"), (np.concatenate, "least")]
-
-
-def _draw(name: str, random: np.random.Generator, t: NDArray[np.intp], **settings: Any) -> Block:
+def _draw(name: str, random: np.random.Generator, t: NDArray[np.intp], **settings: Any) -> Lap:
     X, middle, deviation = LAWS[name](random, t, **settings)
     if deviation is not None:
-        return Block(X, middle + deviation * random.standard_normal(len(t)), deviation**2)
+        return Lap(X, middle + deviation * random.standard_normal(len(t)), deviation**2)
     rare = np.minimum(middle, 1 - middle)
     likely = middle > 0.5
-    return Block(X, np.where(likely != (random.uniform(size=len(t)) < rare), 1, -1), rare)
+    return Lap(X, np.where(likely != (random.uniform(size=len(t)) < rare), 1, -1), rare)
 
 
 def _stream(name: str, X: Any, y: Any, least: Floats, **settings: Any) -> Stream:

@@ -247,3 +247,5 @@ class GroupedExpansion(Hypothesis):
             if state[f"groups.{name}"].shape != own.shape:
                 raise ValueError(f"'groups.{name}' has shape {state[f'groups.{name}'].shape}, not {own.shape}")
             own[:] = state[f"groups.{name}"]
+        if (self.scales <= 0).any() or (self.norm2 < 0).any():
+            raise ValueError("'groups.scale' must be > 0 and 'groups.norm2' >= 0")

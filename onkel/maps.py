@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from onkel.updates import Memory
 Array = np.ndarray[Any, np.dtype[Any]]
 Drawn = dict[str, Array]
 
+_WORTH_KEEPING = 1 << 20  # draws, 8 MB of them
 LEAST = {"float64": 1e-10, "float32": 1e-5}  # eigenvalues, relative to the largest
 
 
@@ -91,12 +93,24 @@ class Map(Part):
         """Learn from an example, dz being the slope of the loss in its features z."""
 
 
+@lru_cache(maxsize=4)
+def _spectrum(kernel: Kernel, seed: int, components: int, keys: bytes) -> Array:
+    """Draws of late, kept: a run that differs from one before in its width or step alone begins at once."""
+    drawn = kernel.frequencies(uniforms(seed, "features", np.frombuffer(keys, np.uint64), components)).T
+    drawn.flags.writeable = False
+    return drawn
+
+
 class Fourier(Map):
     """Random Fourier features of a Gaussian, Laplacian or Cauchy kernel (Rahimi, Recht 2007)."""
 
     def draw(self, keys: Array, seed: int) -> Drawn:
-        u = uniforms(seed, "features", keys, self.components)
-        return {"directions": self.kernel.frequency * self.kernel.frequencies(u).T}
+        return {"directions": self.kernel.frequency * self.spectrum(keys, seed)}
+
+    def spectrum(self, keys: Array, seed: int) -> Array:
+        """Directions for the kernel at width 1."""
+        draw = _spectrum if len(keys) * self.components <= _WORTH_KEEPING else _spectrum.__wrapped__
+        return draw(type(self.kernel)(), seed, self.components, np.asarray(keys, np.uint64).tobytes())
 
     def project(self, X: Any, drawn: Drawn, memory: Memory) -> Array:
         return np.asarray(X @ drawn["directions"].T)
@@ -121,7 +135,7 @@ class Reparameterized(Fourier):
         self._require("clip", self.clip <= 50, "<= 50")
 
     def draw(self, keys: Array, seed: int) -> Drawn:
-        return {"directions": self.kernel.frequencies(uniforms(seed, "features", keys, self.components)).T}
+        return {"directions": self.spectrum(keys, seed)}
 
     def start(self, columns: int) -> Memory:
         return {"log_widths": np.full(columns, np.clip(math.log(self.kernel.frequency), -self.clip, self.clip))}

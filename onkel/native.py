@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +17,9 @@ import numpy as np
 from onkel.hedge import Hedge
 from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.learner import Learner
-from onkel.maps import Drawn, Map, Reparameterized
+from onkel.maps import Drawn, Fourier, Map, Reparameterized
 from onkel.part import Part
+from onkel.restarts import Restarts
 from onkel.text import Rows
 
 try:
@@ -79,8 +80,12 @@ def parse_table(text: bytes, separator: str, wanted: list[int]) -> tuple[Array, 
     return parts  # type: ignore[no-any-return]
 
 
-def engine(learner: Learner | Hedge) -> Any:
+def engine(learner: Learner | Hedge | Restarts) -> Any:
     """The fastest engine for a learner, or a pool of learners of double precision, that has not begun."""
+    if isinstance(learner, Restarts):
+        if _choice == "native":
+            raise ValueError("no native engine: Restarts has no C++ twin")
+        return learner
     components: list[Learner] = learner.learners if isinstance(learner, Hedge) else [learner]
     parts = [part for one in components for part in (*one.hypothesis.parts, one.loss, one.update)]
     parts += [learner.loss] if isinstance(learner, Hedge) and learner.loss is not None else []
@@ -132,12 +137,12 @@ def _drawn(map: Map, drawn: Drawn, dtype: Any, columns: int) -> Any:
     return getattr(_core, type(map).__name__)(**fields)
 
 
-def _hypothesis(f: Hypothesis) -> Any:
-    """The C++ hypothesis with the same parts."""
+def _hypothesis(f: Hypothesis, map: Any = None) -> Any:
+    """The C++ hypothesis with the same parts, on a C++ map that is there already, if any."""
     if isinstance(f, Expansion):
         return _core.Expansion(twin(f.kernel), twin(f.budget))
     if isinstance(f, Features):
-        return _core.Features(_drawn(f.map, f.drawn, f.run.dtype, f.run.columns))
+        return _core.Features(map or _drawn(f.map, f.drawn, f.run.dtype, f.run.columns))
     assert isinstance(f, Dual)
     map = _drawn(f.features.map, f.features.drawn, f.run.dtype, f.run.columns)
     return _core.Dual(twin(f.expansion.kernel), map, f.budget, f.merge, f.insert_always)
@@ -148,13 +153,14 @@ class NativeLearner:
 
     engine = "native"
 
-    def __init__(self, learner: Learner) -> None:
+    def __init__(self, learner: Learner, map: Any = None) -> None:
         self.average, self.outputs, self.dtype = learner.average, learner.outputs, learner.dtype
         self.reach, self._seed, self._columns = learner.reach, learner.run.seed, learner.columns
         self._map = _map(learner.hypothesis)
+        self._explicit = isinstance(learner.hypothesis, Features) and not isinstance(self._map, Reparameterized)
         make = _core.Learner32 if learner.dtype == np.float32 else _core.Learner64
         self._core = make(
-            _hypothesis(learner.hypothesis),
+            _hypothesis(learner.hypothesis, map),
             twin(learner.loss),
             twin(learner.update),
             outputs=learner.outputs,
@@ -173,6 +179,11 @@ class NativeLearner:
         self._core.learn(*_fields(X), y, weight, last, averaged)
         return last, averaged
 
+    @property
+    def family(self) -> tuple[Any, ...] | None:
+        """Equal for learners with the same explicit features of unnamed columns; None if they are its own."""
+        return (self._map, self._seed, self._columns, self.dtype, self.outputs) if self._explicit else None
+
     def check(self, X: Any) -> None:
         """Refuse rows whose numbers would overflow, before anything is learned."""
         self._core.check(*_fields(X))
@@ -183,13 +194,13 @@ class NativeLearner:
         self._core.scores(*_fields(X), bool(self.average) if average is None else average, out)
         return out
 
-    def widen(self, keys: Array) -> None:
-        """Make room for features that were not there before; `keys` are those of all."""
+    def widen(self, keys: Array, map: Any = None) -> None:
+        """Make room for features that were not there before; `keys` are those of all, `map` is for all of them."""
         if self._map is None:
             self._core.widen(len(keys), None)
         else:
             drawn = self._map.redraw(self._columns, keys, self._seed)
-            self._core.widen(len(keys), _drawn(self._map, drawn, self.dtype, len(keys)))
+            self._core.widen(len(keys), map or _drawn(self._map, drawn, self.dtype, len(keys)))
             self.reach = self._map.reach(drawn, self.dtype)
         self._columns = len(keys)
 
@@ -223,15 +234,49 @@ class NativeLearner:
 
 
 class NativeHedge(Hedge):
-    """A pool whose components, rounds and scores are in C++; what it knows of the weights stays here."""
+    """A pool whose components, rounds and scores are in C++; what it knows of the weights stays here.
+
+    Random features that are one draw but for their widths (those of one seed) have their projections in common.
+    """
 
     def __init__(self, hedge: Hedge) -> None:
         self.__dict__.update(vars(hedge))
-        self.engine, self.learners = "native", [NativeLearner(learner) for learner in hedge.learners]
+        self._drawn_alike: dict[Any, list[int]] = {}
+        for i, learner in enumerate(hedge.learners):
+            f = learner.hypothesis
+            if isinstance(f, Features) and type(f.map) is Fourier:
+                alike = type(f.map.kernel), f.map.components, learner.run.seed
+                self._drawn_alike.setdefault(alike, []).append(i)
+        maps, common = self._in_common([_map(one.hypothesis) for one in hedge.learners], hedge.learners[0].run.keys)
+        self.engine = "native"
+        self.learners = [NativeLearner(learner, map) for learner, map in zip(hedge.learners, maps, strict=True)]
         words = ("rate", "vote", "strict", "sample_update", "sample_combination", "single", "scale_chance", "smoothing")
         rule = {word: getattr(self, word) for word in (*words, "budget", "jobs")}
         loss = None if self.loss is None else twin(self.loss)
         self._core = _core.Hedge([learner._core for learner in self.learners], loss, **rule)
+        self._core.share(common)
+
+    def _in_common(self, maps: list[Any], keys: Array) -> tuple[list[Any], list[Any]]:
+        """The C++ maps of components whose directions are one draw (None: of its own), and what they share."""
+        made: list[Any] = [None] * len(maps)
+        common: list[Any] = []
+        for (_, _, seed), members in self._drawn_alike.items():
+            if len(members) == 1:
+                continue
+            directions = np.ascontiguousarray(maps[members[0]].spectrum(keys, seed))
+            common.append(_core.Common(directions))
+            for i in members:
+                factor = maps[i].kernel.frequency
+                reach = maps[i].reach({"directions": factor * directions}, np.float64)
+                made[i] = _core.Stretched(common[-1], factor, reach)
+        return made, common
+
+    def widen(self, keys: Array) -> None:
+        """Make room for features that were not there before; `keys` are those of all."""
+        maps, common = self._in_common([learner._map for learner in self.learners], keys)
+        for learner, map in zip(self.learners, maps, strict=True):
+            learner.widen(keys, map)
+        self._core.share(common)
 
     def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """Learn from each row in turn; the combined scores before each update (twice: there is no average)."""
@@ -250,6 +295,16 @@ class NativeHedge(Hedge):
         out = np.empty((X.shape[0], self.outputs))
         self._core.scores(*_fields(self._fine(X)), self.losses, out)
         return out
+
+
+def learn_together(family: Sequence[NativeLearner], X: Any, y: Array) -> list[tuple[Array, Array] | None]:
+    """What `learn` of each would return, None for one that diverged; the features are computed once for all."""
+    last = np.empty((len(family) * len(y), family[0].outputs))
+    averaged = np.empty_like(last)
+    group: list[Any] = [learner._core for learner in family]
+    lost = type(group[0]).learn_together(group, *_fields(X), y, last, averaged)
+    parts = zip(np.split(last, len(family)), np.split(averaged, len(family)), strict=True)
+    return [None if gone else both for gone, both in zip(lost, parts, strict=True)]
 
 
 def _fields(X: Any) -> tuple[Any, Any, Any]:

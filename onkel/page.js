@@ -75,7 +75,7 @@ function horizontalAxis(chart, width) {
   return axis(low, high, chart.logX, Math.max(3, width / 100));
 }
 
-// As plots.error_axis: the beginning of a noisy curve, and one far above all others, may leave the picture.
+// As plots.fit: the beginning of a noisy curve, and one far above all others, may leave the picture.
 function verticalAxis(chart, {low, high}, height) {
   const {panel, logY} = chart, about = Math.max(2, height / 75);
   const skip = panel.noisy && !chart.view && !logY ? 0.2 : 0;
@@ -87,7 +87,7 @@ function verticalAxis(chart, {low, high}, height) {
   if (!values.length) return axis(logY ? 0.1 : 0, 1, logY, about);
   const peaks = values.map((some) => Math.max(...some)).sort((a, b) => a - b), half = (peaks.length - 1) / 2;
   const median = (peaks[Math.floor(half)] + peaks[Math.ceil(half)]) / 2;
-  const top = panel.noisy ? Math.min(peaks.at(-1), 3 * median) : peaks.at(-1), bottom = Math.min(...values.flat());
+  const top = panel.noisy && peaks.at(-1) > 5 * median ? 3 * median : peaks.at(-1), bottom = Math.min(...values.flat());
   if (logY) return axis(bottom / 1.05, 1.05 * top, true, about);
   const start = bottom > 0.5 * top ? Math.min(bottom, 0.9 * top) : Math.min(0, bottom);
   const marks = axis(start, top, false, about).marks, step = marks[1] - marks[0];
@@ -267,7 +267,8 @@ class Chart {
     this.legend.append(...this.buttons);
     const frame = element('<div class="frame"></div>');
     frame.append(this.plot, this.legend);
-    this.caption.before(this.controls);
+    if (this.panels.length > 1) this.caption.before(this.controls);  // which change the caption
+    else this.caption.after(this.controls);
     figure.append(frame, element('<div class="printed"></div>'));
     this.choose(0);
     this.listen();
@@ -321,6 +322,12 @@ class Chart {
     this.read(this.at);
   }
 
+  where(x) {  // a place on the horizontal axis in words
+    const {horizontal, count: unit} = this.panel, value = SHOW[unit](x);
+    if (unit === "seconds") return `after ${value}`;
+    return horizontal === "examples" ? `after ${value} examples` : `${horizontal} ${value}`;
+  }
+
   // Put the cursor at a checkpoint, or take it away (null), and say the values there.
   read(at) {
     this.at = at;
@@ -332,13 +339,12 @@ class Chart {
     });
     const line = at === null ? "" : tag("path", {style: "stroke:var(--soft)", d: `M${place(X(at))} ${top}V${bottom}`});
     this.plot.querySelector(".readout").innerHTML = line + dots.join("");
-    const where = `after ${SHOW[panel.count](at)}${panel.count === "seconds" ? "" : ` ${panel.horizontal}`}`;
-    this.plot.querySelector(".caption text").textContent = at === null ? panel.horizontal : where;
+    this.plot.querySelector(".caption text").textContent = at === null ? panel.horizontal : this.where(at);
     this.legend.classList.toggle("at", at !== null);
     this.buttons.forEach((button, i) => { button.lastElementChild.textContent = this.value(i); });
     const best = this.shown().slice(0, 5).map((i) => `${this.learners[i].name} ${this.value(i)}`).join(", ");
     this.plot.setAttribute("aria-valuenow", at === null ? stops.length - 1 : stops.indexOf(at));
-    this.plot.setAttribute("aria-valuetext", `${at === null ? "at the end" : where}: ${best}`);
+    this.plot.setAttribute("aria-valuetext", `${at === null ? "at the end" : this.where(at)}: ${best}`);
   }
 
   // See a stretch of the horizontal axis alone; without one, all of it.

@@ -96,14 +96,14 @@ def paragraph(text: str, *, soft: bool = False) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[Cell | str]], *, ordered_by: int | None = None) -> str:
-    """A table that sorts by the heading clicked; the first cell of a row names it, "\\n" breaks a heading."""
-    sorts = [' aria-sort="ascending"' if i == ordered_by else "" for i in range(len(heads))]
-    texts = [html.escape(head).replace("\n", "<br>") for head in heads]
-    head = "".join(
-        f'<th scope="col"{sort}><button type="button">{text}</button></th>'
-        for text, sort in zip(texts, sorts, strict=True)
-    )
-    body = "\n".join(f"<tr>{''.join(_cell(cell, heads=i == 0) for i, cell in enumerate(row))}</tr>" for row in rows)
+    """A table that sorts by the heading clicked; the first cell of a row names it, "\\n" breaks a heading.
+
+    A string is a cell of text. Columns that have a text stand to the left and may break, numbers to the right.
+    """
+    cells = [[Cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    worded = [any(_is_text(row[i]) for row in cells) for i in range(len(heads))]
+    head = "".join(_head(head, text, i == ordered_by) for i, (head, text) in enumerate(zip(heads, worded, strict=True)))
+    body = "\n".join(f"<tr>{_row(row, worded)}</tr>" for row in cells)
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="table">'
         f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>"
@@ -153,8 +153,21 @@ def _footer(command: str, text: str) -> str:
     return f"<p>{made}{html.escape(text)}</p>"
 
 
-def _cell(cell: Cell | str, *, heads: bool) -> str:
-    cell = Cell(cell) if isinstance(cell, str) else cell
+def _is_text(cell: Cell) -> bool:
+    return cell.text != "" and not isinstance(cell.value, int | float)
+
+
+def _head(head: str, text: bool, ordered: bool) -> str:
+    sort = ' aria-sort="ascending"' if ordered else ""
+    words = html.escape(head).replace("\n", "<br>")
+    return f'<th scope="col"{_class("text" * text)}{sort}><button type="button">{words}</button></th>'
+
+
+def _row(cells: Sequence[Cell], worded: Sequence[bool]) -> str:
+    return "".join(_cell(cell, i == 0, text) for i, (cell, text) in enumerate(zip(cells, worded, strict=True)))
+
+
+def _cell(cell: Cell, heads: bool, worded: bool) -> str:
     text = breakable(cell.text) if heads else html.escape(cell.text)
     if cell.line is not None:
         name = f'data-learner="{html.escape(cell.text)}"'
@@ -162,7 +175,8 @@ def _cell(cell: Cell | str, *, heads: bool) -> str:
     text = f"<strong>{text}</strong>" if cell.strong else text
     text += f" <small>{html.escape(cell.note)}</small>" if cell.note else ""
     tag, scope = ("th", ' scope="row"') if heads else ("td", "")
-    return f'<{tag}{scope}{_class(cell.mark)} data-value="{html.escape(_sort_value(cell))}">{text}</{tag}>'
+    look = _class(" ".join(filter(None, (cell.mark, "text" * (worded and not heads)))))
+    return f'<{tag}{scope}{look} data-value="{html.escape(_sort_value(cell))}">{text}</{tag}>'
 
 
 def _sort_value(cell: Cell) -> str:

@@ -57,7 +57,7 @@ class Panel:
     title, horizontal : what is drawn, and what the horizontal axis counts.
     lines : those that have such a measure.
     unit, count : how values, and places on the horizontal axis, are written.
-    noisy : the beginning, and a line far above the others, may leave the picture (see `error_axis`).
+    noisy : the beginning, and a line far above the others, may leave the picture (see `fit`).
     log : a logarithmic horizontal axis, to begin with.
     """
 
@@ -76,7 +76,7 @@ class Panel:
             self.lines,
             title=prefix + self.title,
             horizontal=self.horizontal,
-            vertical=error_axis(self.lines) if self.noisy else None,
+            vertical=fit(self.lines, noisy=self.noisy),
             log=self.log,
             tick=TICKS[self.unit],
             count=TICKS[self.count],
@@ -107,20 +107,21 @@ def axis(low: float, high: float, *, about: int = 5, whole: bool = False) -> Axi
     return Axis(ticks[0], ticks[-1], tuple(ticks))
 
 
-def error_axis(lines: Sequence[Line]) -> Axis:
-    """The vertical axis for cumulative errors.
+def fit(lines: Sequence[Line], *, noisy: bool) -> Axis:
+    """The vertical axis for lines; it starts at 0 unless all of them stay in the upper half.
 
-    The first fifth of a cumulative curve is mostly noise and may leave the picture; so may a line that ends
-    far above all others. The axis starts at 0 unless all lines stay in the upper half.
+    The first fifth of a noisy curve, such as a cumulative error, may leave the picture; so may a line that ends
+    far above all others.
     """
-    tails = [line.y[line.x >= 0.2 * line.x[-1]] for line in lines]
+    tails = [line.y[line.x >= 0.2 * line.x[-1]] if noisy else line.y for line in lines]
     finite = [tail[np.isfinite(tail)] for tail in tails]
     peaks = [float(tail.max()) for tail in finite if len(tail)]
     if not peaks:
         return axis(0.0, 1.0)
-    top = min(max(peaks), 3.0 * float(np.quantile(peaks, 0.5)))
+    top, middle = max(peaks), float(np.quantile(peaks, 0.5))
+    top = 3 * middle if noisy and top > 5 * middle else top
     bottom = min(float(tail.min()) for tail in finite if len(tail))
-    return axis(min(bottom, 0.9 * top) if bottom > 0.5 * top else 0.0, top)
+    return axis(min(bottom, 0.9 * top) if bottom > 0.5 * top else min(0.0, bottom), top)
 
 
 def chart(panels: Sequence[Panel]) -> str:
@@ -281,14 +282,13 @@ def figure(
     ----------
     lines : each with its own x
     title, horizontal : what is drawn, and what the horizontal axis counts
-    vertical : the vertical axis (default: from 0); parts of lines outside are cut off
+    vertical : the vertical axis (default: `fit`); parts of lines outside are cut off
     log : a logarithmic horizontal axis, of what is positive
     tick, count : values of the vertical and of the horizontal axis as text (default: plain numbers)
     """
     height = max(_LEAST_HEIGHT - _TOP - _BELOW, _LABEL * len(lines))
     bottom = _TOP + height
-    finite = np.concatenate([line.y[np.isfinite(line.y)] for line in lines])
-    down = vertical or axis(min(0.0, float(finite.min(initial=0))), float(finite.max(initial=0)))
+    down = vertical or fit(lines, noisy=False)
     ends = np.concatenate([line.x for line in lines])
     across = _log_axis(ends) if log else axis(0.0, float(ends.max()), about=7, whole=True)
 

@@ -98,8 +98,8 @@ class ByScores(Protocol):
     def ask(self, X: Any) -> Answers:
         try:
             if self.classes is None:
-                return self._answers(self.model.predict(X))
-            return self._answers(self.model.decision_function(X))
+                return self.answers(self.model.predict(X))
+            return self.answers(self.model.decision_function(X))
         except NotFittedError:
             return self.untaught(X.shape[0])
 
@@ -107,9 +107,10 @@ class ByScores(Protocol):
         self.model.learn(X, y, **self.declared)
 
     def learn(self, X: Any, y: Array) -> Answers:
-        return self._answers(self.model.learn(X, y, **self.declared))
+        return self.answers(self.model.learn(X, y, **self.declared))
 
-    def _answers(self, scores: Any) -> Answers:
+    def answers(self, scores: Any) -> Answers:
+        """What scores say."""
         scores = np.asarray(scores, dtype=np.float64)
         if self.classes is None:
             return Answers(scores)

@@ -98,6 +98,11 @@ class Restarts(Engine):
         self.losses[ending] = 0.0
         self.log_weights[ending] = np.log(self._rates(self.eta)[ending])
 
+    @property
+    def sizes(self) -> Array:
+        """The number of terms of each kernel: there are none."""
+        return np.zeros(len(self.maps), dtype=int)
+
     # -- scoring
 
     def features(self, x: Row) -> Array:
@@ -175,7 +180,7 @@ class Restarts(Engine):
     def state(self) -> State:
         """Everything that was learned, as a flat dictionary of arrays."""
         return {
-            "instances.coef": self.coef.swapaxes(2, 3).reshape(-1, self.outputs),
+            "instances.coef": self.coef.swapaxes(2, 3).copy().reshape(-1, self.outputs),
             "instances.losses": self.losses.copy(),
             "instances.log_weights": self.log_weights.copy(),
             "t": np.array(self.t),
@@ -190,7 +195,7 @@ class Restarts(Engine):
             if state[f"instances.{name}"].shape != shape:
                 raise ValueError(f"'instances.{name}' has shape {state[f'instances.{name}'].shape}, not {shape}")
         coef = state["instances.coef"].reshape(count, kernels, size, self.outputs)
-        self.coef = np.ascontiguousarray(coef.swapaxes(2, 3))
+        self.coef = coef.swapaxes(2, 3).copy()
         self.losses, self.log_weights = state["instances.losses"].copy(), state["instances.log_weights"].copy()
         self.t = t
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -39,6 +39,16 @@ class Block(NamedTuple):
 
     X: Any
     y: NDArray[Any]
+
+    def pieces(self, rows: int) -> Iterator[Block]:
+        """The same in blocks of at most so many rows."""
+        if rows < 1:
+            raise DataError(f"rows must be > 0, got {rows}")
+        if len(self.y) <= rows:
+            yield self
+        else:
+            for start in range(0, len(self.y), rows):
+                yield Block(self.X[start : start + rows], self.y[start : start + rows])
 
 
 class Table:
@@ -132,7 +142,7 @@ class Table:
         j = self._texts[0]
         i, cell = _first_text(columns[j]) or (0, "")
         others = f" (columns {listed([self.names[k] for k in self._texts[1:]])} hold texts, too)"
-        remedy = f"make features of texts (--encode onehot), or leave the column out ({self._drop(j)})"
+        remedy = f"make features of texts (--encode onehot or hash), or leave the column out ({self._drop(j)})"
         if re.fullmatch(r"[+-]?\d+,\d+", cell):
             remedy = "write decimals with a point"
         raise DataError(

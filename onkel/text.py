@@ -78,11 +78,12 @@ def _pair(line: int, word: bytes, base: int) -> tuple[int, float]:
     column, colon, value = word.partition(b":")
     if not colon or not column.isdigit():
         raise TextError(line, f"{shown(word)} is no pair column:value; a line is 'target column:value ...'")
-    if int(column) < base:
+    number = int(column) if len(column.lstrip(b"0")) < 11 else MOST_COLUMNS + 2
+    if number < base:
         raise TextError(line, "column 0, where columns were counted from 1 so far; say zero_based=True")
-    if int(column) - base > MOST_COLUMNS:
+    if number - base > MOST_COLUMNS:
         raise TextError(line, f"column {shown(column)} is larger than {MOST_COLUMNS:,}; number columns without gaps")
-    return int(column) - base, _number(line, value, f"the value of column {int(column)}")
+    return number - base, _number(line, value, f"the value of column {number}")
 
 
 def _number(line: int, word: bytes, what: str) -> float:

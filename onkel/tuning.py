@@ -1,8 +1,9 @@
 """Tune in one pass: many settings race over the same stream, the losers leave early, the winner has learned it all.
 
 `tune` is successive halving on the prequential loss: every setting learns the same examples, and after growing
-stretches of the stream all but the best share of them are dropped. Nothing is learned twice; what is returned is
-the winner, fitted. `grid` makes the settings, `GRIDS` has those of the papers.
+stretches of the stream all but the best share of them are dropped. Nothing is learned twice; explicit features that
+several settings have in common are computed once; what is returned is the winner, fitted. `grid` makes the settings,
+`GRIDS` has those of the papers.
 """
 
 from __future__ import annotations
@@ -10,18 +11,24 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import joblib
 import numpy as np
+import scipy.sparse
 import sklearn.base
 from numpy.typing import ArrayLike
 
-from onkel.evaluate import prequential, task_of
+from onkel import together
+from onkel.evaluate import add, errors, task_of
+from onkel.protocols import ByScores, protocol
 from onkel.stream import Task
 
 Values = Mapping[str, Sequence[Any]]
+
+LEAST = 40  # examples, before which nobody is judged
 
 _TENS = [10.0**k for k in range(-3, 4)]
 _FOURS = [4.0**k for k in range(-4, 4)]
@@ -120,7 +127,7 @@ def tune(
     X: Any,
     y: ArrayLike,
     *,
-    cost: float = 8.0,
+    cost: float = 10.0,
     keep: float = 0.25,
     classes: ArrayLike | None = None,
     task: Task | None = None,
@@ -134,7 +141,8 @@ def tune(
     models : settings by name, of one algorithm or several; they are copied, never changed. See `grid`.
     X, y : the stream, in an order that is not sorted by anything.
     cost : what all of them may learn together, in units of one run over the stream. It decides where the first are
-        dropped; with as many settings or fewer, all of them run to the end.
+        dropped; with as many settings or fewer, all of them run to the end. No one is dropped before 40 examples,
+        so a short stream may cost more.
     keep : the share that goes on at each cut.
     classes : all labels of the stream (default: those of y).
     task : default: what the models say of themselves.
@@ -148,10 +156,11 @@ def tune(
     >>> stream = datasets.load("breast_cancer")
     >>> settings = grid(FOGDClassifier(), gamma=[0.001, 0.01, 0.1, 1.0], eta=[0.01, 0.1, 1.0, 10.0])
     >>> tuned = tune(settings, stream.X, stream.y)
-    >>> tuned.best.t_, len(tuned.candidates), tuned.cost <= 8
+    >>> tuned.best.t_, len(tuned.candidates), tuned.cost <= 10.5
     (569, 16, True)
     """
     y = np.asarray(y)
+    X = X.tocsr() if scipy.sparse.issparse(X) else np.asarray(X)
     if not models:
         raise ValueError("there is nothing to tune: give one setting or more")
     labels = None if classes is None else np.asarray(classes)
@@ -161,37 +170,55 @@ def tune(
     dropped: list[Candidate] = []
     side_by_side = joblib.Parallel(n_jobs, prefer="threads")
     begin = 0
-    for share, left in cuts(len(alive), cost, keep):
+    for share, left in cuts(len(alive), cost, keep, LEAST / len(y)):
         end = max(begin + 1, round(share * len(y))) if share < 1 else len(y)
-        alive = side_by_side(joblib.delayed(_further)(one, X, y, begin, end, labels) for one in alive)
-        alive.sort(key=lambda one: one.total)  # stable: of equals the one that was named first
-        alive, out = alive[:left], alive[left:]
-        dropped = out + dropped
+        stretch = X[begin:end], y[begin:end], labels
+        families = together.families([one.model for one in alive], *stretch)
+        learned = side_by_side(joblib.delayed(_further)([alive[i] for i in family], *stretch) for family in families)
+        places = itertools.chain.from_iterable(families)
+        judged = dict(zip(places, itertools.chain.from_iterable(learned), strict=True))
+        ranking = sorted((judged[place] for place in sorted(judged)), key=lambda one: one.total)  # of equals the first
+        alive = [one for one in ranking[:left] if math.isfinite(one.total)]
+        dropped = ranking[len(alive) :] + dropped
+        if not alive:
+            raise ValueError("every setting diverged: try smaller steps, or scale the features")
         if progress is not None:
             progress(end, alive)
         begin = end
-    if not math.isfinite(alive[0].total):
-        raise ValueError("every setting diverged: try smaller steps, or scale the features")
     return Tuned((*alive, *dropped), len(y))
 
 
-def _further(one: Candidate, X: Any, y: Any, begin: int, end: int, classes: Any) -> Candidate:
-    """The candidate after the next stretch."""
-    if not math.isfinite(one.total):
-        return one
-    trace = prequential(one.model, X[begin:end], y[begin:end], checkpoints=1, classes=classes, task=one.task)
-    total, seconds = one.total + float(trace.total[-1]), one.seconds + float(trace.seconds[-1])
-    return dataclasses.replace(one, seen=end, total=total, seconds=seconds)
+def _further(family: list[Candidate], X: Any, y: Any, classes: Any) -> list[Candidate]:
+    """Candidates with the same features, or one, after the next stretch."""
+    clock = time.perf_counter()
+    if len(family) > 1:
+        scores = together.learn([one.model for one in family], X, y, classes)
+        asked = [ByScores(one.model, classes) for one in family]
+        said = [None if made is None else one.answers(made) for one, made in zip(asked, scores, strict=True)]
+    else:
+        try:
+            said = [protocol(family[0].model, classes).learn(X, y)]
+        except FloatingPointError:
+            said = [None]
+    totals = [
+        math.inf if answers is None else add(one.total, errors(answers.predicted, y, one.task))
+        for one, answers in zip(family, said, strict=True)
+    ]
+    spent = (time.perf_counter() - clock) / len(family)
+    return [
+        dataclasses.replace(one, seen=one.seen + len(y), total=total, seconds=one.seconds + spent)
+        for one, total in zip(family, totals, strict=True)
+    ]
 
 
-def cuts(candidates: int, cost: float = 8.0, keep: float = 0.25) -> list[tuple[float, int]]:
+def cuts(candidates: int, cost: float = 10.0, keep: float = 0.25, least: float = 0.0) -> list[tuple[float, int]]:
     """After which shares of the stream how many candidates are left; the last cut, to one, is at the end.
 
-    The shares grow geometrically to 1 from a first one, the largest that the cost allows.
+    The shares grow geometrically to 1 from a first one, the largest that the cost allows, and not below `least`.
     """
     if not 0 < keep < 1:
         raise ValueError(f"keep must lie between 0 and 1, got {keep}")
-    if candidates <= cost:
+    if candidates <= cost or least >= 1:
         return [(1.0, 1)]
     left = [candidates]
     while left[-1] > 1:
@@ -212,7 +239,7 @@ def cuts(candidates: int, cost: float = 8.0, keep: float = 0.25) -> list[tuple[f
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if total(middle) <= cost else (low, middle)
-    return list(zip(shares(low), left[1:], strict=True))
+    return list(zip(shares(max(low, least)), left[1:], strict=True))
 
 
 def grid(model: Any, **values: Sequence[Any]) -> dict[str, Any]:

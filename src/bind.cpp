@@ -200,6 +200,21 @@ void bind_learner(nb::module_& m, const char* name) {
             },
             "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "weight"_a.none(), "last"_a.noconvert(),
             "averaged"_a.noconvert())
+        .def_static(
+            "learn_together",
+            [](const std::vector<L*>& group, const Input<T>& values, const Indices& indices, const Starts& starts,
+               const Targets& y, Output<double> last, Output<double> averaged) {
+                const Rows<T> X = rows<T>(values, indices, starts);
+                fits(y.shape(0), X.n);
+                for (const auto* out : {&last, &averaged}) {
+                    fits(out->shape(0), group.size() * X.n);
+                    fits(out->shape(1), group.at(0)->outputs());
+                }
+                nb::gil_scoped_release release;
+                return L::learn_together(group, X, y.data(), last.data(), averaged.data());
+            },
+            "group"_a, "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "last"_a.noconvert(),
+            "averaged"_a.noconvert())
         .def(
             "learn_one",
             [](L& self, const Input<T, nb::ndim<1>>& x, double y, double weight) {
@@ -274,6 +289,7 @@ void bind_hedge(nb::module_& m) {
             },
             "learners"_a, "loss"_a.none(), "rate"_a, "vote"_a, "strict"_a, "sample_update"_a, "sample_combination"_a,
             "single"_a, "scale_chance"_a, "smoothing"_a, "budget"_a, "jobs"_a, nb::keep_alive<1, 2>())
+        .def("share", &Hedge::share, "common"_a)
         .def(
             "learn",
             [](Hedge& self, const Input<double>& values, const Indices& indices, const Starts& starts, const Targets& y,
@@ -451,6 +467,21 @@ NB_MODULE(_core, m) {
             return Map::of<Reparameterized>(table(drawn), start, eta, clip, reach);
         },
         "directions"_a, "start"_a, "eta"_a, "clip"_a, "reach"_a);
+
+    nb::class_<Common>(m, "Common")
+        .def(
+            "__init__", [](Common* self, const Input<double>& drawn) { new (self) Common(*table(drawn)); },
+            "directions"_a);
+    m.def(
+        "Stretched",
+        [](std::shared_ptr<Common> common, double factor, double reach) {
+            return std::make_shared<Map>(
+                []() -> std::unique_ptr<FeatureMap<float>> { throw std::invalid_argument("pools are of doubles"); },
+                [=]() -> std::unique_ptr<FeatureMap<double>> {
+                    return std::make_unique<Stretched>(common, factor, reach);
+                });
+        },
+        "common"_a, "factor"_a, "reach"_a);
 
     nb::class_<Composition>(m, "Hypothesis");
     m.def(

@@ -25,7 +25,7 @@ class Features final : public Hypothesis<T> {
 public:
     using Hypothesis<T>::outputs;
     using Hypothesis<T>::averages;
-    using Weights = std::vector<T, Aligned<T>>;
+    using Weights = Vectors<T>;
 
     Features(const std::shared_ptr<Map>& map, const Run& run)
         : Hypothesis<T>(run),
@@ -52,13 +52,14 @@ public:
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
         if (i >= block_end_) {
             block_begin_ = i;
-            block_end_ = i + (map_->learns() ? 1 : std::min(most_ahead, X.n - i));
+            block_end_ = i + std::min(ahead(), X.n - i);
             const Rows<T> block = X.slice(i, block_end_ - i);
             z_.resize(std::max(z_.size(), block.n * features()));
             map_->features(block, work, z_.data(), features());
         }
         return z_.data() + (i - block_begin_) * features();
     }
+    std::size_t ahead() const override { return map_->learns() ? 1 : most_ahead; }
     void look_away() override { block_begin_ = block_end_ = 0; }
 
     // z of one example
@@ -82,7 +83,7 @@ public:
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
-        static thread_local std::vector<T> z;
+        static thread_local Vectors<T> z;
         z.resize(std::max(z.size(), std::min(most_ahead, X.n) * features()));
         for (std::size_t i = 0; i < X.n; i += most_ahead) {
             const Rows<T> part = X.slice(i, std::min(most_ahead, X.n - i));
@@ -225,7 +226,7 @@ private:
     double cumulative_ = 0;
     std::vector<T> dz_;
 
-    std::vector<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
+    Vectors<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
     std::size_t block_begin_ = 0;
     std::size_t block_end_ = 0;
 };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "learner.hpp"
+#include "maps.hpp"
 #include "random.hpp"
 
 namespace onkel {
@@ -60,10 +61,13 @@ public:
     std::size_t components() const { return m_; }
     std::size_t outputs() const { return outputs_; }
 
+    // What their maps have in common, if anything.
+    void share(std::vector<std::shared_ptr<Common>> common) { common_ = std::move(common); }
+
     // Learn from each row in turn; writes the combined scores before each update.
     void learn(const Rows<double>& X, const double* y, const double* weight, Memory& memory, double* combined) {
         for (const Component* learner : learners_) learner->check(X);
-        const LookAway end{learners_};
+        const LookAway end{*this};
         if (rule_.sample_update || rule_.scale_chance || rule_.budget < std::numeric_limits<double>::infinity()) {
             scores_.resize(m_ * outputs_);
             for (std::size_t i = 0; i < X.n; ++i) {
@@ -71,10 +75,11 @@ public:
             }
             return;
         }
-        const std::size_t block = jobs_ > 1 ? 16384 : 512;  // bounds the scores kept, and how often threads begin
+        const std::size_t block = jobs_ > 1 ? 8192 : 64;  // to stay in the cache, or not to start threads too often
         for (std::size_t begin = 0; begin < X.n; begin += block) {
             const std::size_t end_row = std::min(begin + block, X.n);
             scores_.resize((end_row - begin) * m_ * outputs_);
+            for (const auto& common : common_) common->look_at(X.slice(begin, end_row - begin));
             side_by_side([&](std::size_t j) {
                 for (std::size_t i = begin; i < end_row; ++i) {
                     meet(X, i, j, scores_.data() + (i - begin) * m_ * outputs_);
@@ -114,9 +119,10 @@ public:
 
 private:
     struct LookAway {  // whatever happens: the examples are the caller's
-        const std::vector<Component*>& learners;
+        Hedge& pool;
         ~LookAway() {
-            for (Component* learner : learners) learner->look_away();
+            for (Component* learner : pool.learners_) learner->look_away();
+            for (const auto& common : pool.common_) common->look_away();
         }
     };
 
@@ -237,6 +243,7 @@ private:
     }
 
     std::vector<Component*> learners_;
+    std::vector<std::shared_ptr<Common>> common_;
     Rule rule_;
     std::size_t jobs_;
     std::size_t m_;

@@ -64,6 +64,8 @@ public:
     virtual void check_query(Row<T>) const {}
     // The row of example i of X, which is about to be learned from.
     virtual T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) = 0;
+    // From an example that begins a block on, the rows of so many stay where they are.
+    virtual std::size_t ahead() const { return 1; }
     // The examples it may have looked at beyond that one are gone.
     virtual void look_away() = 0;
     // k(x, x), or |z(x)|^2
@@ -229,7 +231,7 @@ public:
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
-        static thread_local std::vector<T> k;
+        static thread_local Vectors<T> k;
         const std::size_t stride = basis.padded(n());
         k.resize(std::max(k.size(), std::min(most_ahead, X.n) * stride));
         for (std::size_t i = 0; i < X.n; i += most_ahead) {
@@ -427,7 +429,7 @@ private:
     std::size_t block_begin_ = 0;
     std::size_t block_end_ = 0;
     std::size_t now_ = 0;
-    std::vector<T> k_;  // their kernel rows
+    Vectors<T> k_;  // their kernel rows
     std::size_t stride_ = 0;
 };
 

@@ -26,10 +26,6 @@ public:
     // Tell the table which comparisons are coming.
     virtual void prepare(Basis<float>&) const = 0;
     virtual void prepare(Basis<double>&) const = 0;
-    // Is k(x, z) = k(z, x) to the last bit, for dense or for sparse examples?
-    virtual bool symmetric(bool sparse) const = 0;
-    // The largest sharpness of its comparisons.
-    virtual double sharpness() const = 0;
 };
 
 using KernelPointer = std::shared_ptr<const Kernel>;
@@ -66,7 +62,7 @@ public:
             const Range part{i, std::min(i + step, range.last)};
             b.sums(self().compare(), X, part, w, k, stride);
             const std::size_t count = b.padded(part.last) - part.first;
-            for (std::size_t q = 0; q < X.n; ++q) self().shape(k + q * stride + i, count);
+            self().shape(k + i, count, X.n, stride);
         }
     }
 
@@ -84,15 +80,11 @@ public:
         b.prepare(self().compare());
     }
 
-    bool symmetric(bool sparse) const override {
-        return !sparse || self().compare().kind == Compare::product || self().compare().kind == Compare::square;
-    }
-
-    double sharpness() const override { return self().compare().sharpness; }
-
     template <class T>
-    void shape(T* v, std::size_t n) const {
-        for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<T>(self().at(v[i]));
+    void shape(T* v, std::size_t n, std::size_t rows, std::size_t stride) const {
+        for (std::size_t q = 0; q < rows; ++q, v += stride) {
+            for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<T>(self().at(v[i]));
+        }
     }
 
 private:
@@ -104,7 +96,7 @@ public:
     Compare compare() const { return {Compare::product}; }
     double at(double total) const { return total; }
     template <class T>
-    void shape(T*, std::size_t) const {}
+    void shape(T*, std::size_t, std::size_t, std::size_t) const {}
 };
 
 class Polynomial : public Shaped<Polynomial> {
@@ -142,8 +134,8 @@ public:
     Compare compare() const { return {kind, kind == Compare::cauchy ? gamma_ : 0, gamma_}; }
     double at(double) const { return 1; }  // only ever asked for x itself
     template <class T>
-    void shape(T* v, std::size_t n) const {
-        simd<T>().exp(v, n, static_cast<T>(kind == Compare::cauchy ? -1.0 : -gamma_));
+    void shape(T* v, std::size_t n, std::size_t rows, std::size_t stride) const {
+        simd<T>().decay(v, n, rows, stride, static_cast<T>(kind == Compare::cauchy ? 1.0 : gamma_));
     }
 
 private:
@@ -163,8 +155,6 @@ public:
             std::fill(k + q * stride + range.first, k + q * stride + range.last, static_cast<T>(value_));
         }
     }
-    bool symmetric(bool) const override { return true; }
-    double sharpness() const override { return 0; }
     template <class T>
     double at_itself(Row<T>) const {
         return value_;
@@ -197,16 +187,6 @@ public:
                 }
             }
         }
-    }
-
-    bool symmetric(bool sparse) const override {
-        return std::all_of(kernels_.begin(), kernels_.end(), [=](const auto& k) { return k->symmetric(sparse); });
-    }
-
-    double sharpness() const override {
-        double largest = 0;
-        for (const KernelPointer& kernel : kernels_) largest = std::max(largest, kernel->sharpness());
-        return largest;
     }
 
     template <class T>

@@ -49,9 +49,48 @@ public:
         }
     }
 
+    // Several learners on the same explicit features, which the first computes for all. The scores of each are written
+    // after those of the one before. Returns who left the range of numbers, and stopped there.
+    static std::vector<bool> learn_together(const std::vector<Learner*>& group, const Rows<T>& X, const double* y,
+                                            double* last, double* averaged) {
+        Learner& first = *group.front();
+        for (const Learner* other : group) {
+            if (other->f_->features() == 0 || other->n() || other->f_->features() != first.f_->features() ||
+                other->columns() != first.columns() || other->outputs() != first.outputs()) {
+                throw std::invalid_argument("learners that learn together have the same explicit features and outputs");
+            }
+        }
+        first.check(X);
+        const LookAway end{*first.f_};
+        std::vector<bool> lost(group.size());
+        std::vector<T*> k;
+        for (std::size_t begin = 0; begin < X.n; begin += k.size()) {
+            k.clear();
+            const std::size_t stop = std::min(X.n, begin + first.f_->ahead());
+            for (std::size_t i = begin; i < stop; ++i) k.push_back(first.f_->row(X, i, first.work_));
+            for (std::size_t l = 0; l < group.size(); ++l) {
+                try {
+                    for (std::size_t i = begin; i < stop && !lost[l]; ++i) {
+                        const std::size_t at = (l * X.n + i) * first.outputs();
+                        group[l]->k_ = k[i - begin];
+                        std::copy_n(group[l]->weigh(i), first.outputs(), last + at);
+                        group[l]->take(X, i, y[i], 1, averaged + at);
+                    }
+                } catch (const Diverged&) {
+                    lost[l] = true;
+                }
+            }
+        }
+        return lost;
+    }
+
     // A round in two halves, for a pool of learners: the scores of example i of X, and (weight > 0) the update.
     const double* meet(const Rows<T>& X, std::size_t i) {
         k_ = f_->row(X, i, work_);
+        return weigh(i);
+    }
+    // The scores of the row that it has.
+    const double* weigh(std::size_t i) {
         f_->scores(k_, s_.data());
         for (const double s : s_) {
             if (!sane(s)) throw Diverged("row " + std::to_string(i) + ": " + beyond("the score is ", s));

@@ -116,6 +116,77 @@ private:
     Matrix<T> matrix_;
 };
 
+// Projections on directions that several maps of a pool have in common but for a factor: computed once for a block of
+// examples that all of them are about to meet.
+class Common {
+public:
+    explicit Common(const Table& directions) : matrix_(directions.values, directions.rows, directions.columns) {}
+
+    std::size_t components() const { return matrix_.rows(); }
+    std::size_t columns() const { return matrix_.columns(); }
+    std::size_t padded() const { return matrix_.padded(); }
+
+    void look_at(const Rows<double>& X) {
+        block_ = X;
+        q_.resize(X.n * padded());
+        multiply(X, q_.data(), padded());
+    }
+    void look_away() { block_ = {}; }
+
+    // q[i * stride ..] = factor * the projections of X, from the block looked at if they are there
+    void project(const Rows<double>& X, double factor, double* q, std::size_t stride) const {
+        const double* known = find(X);
+        if (!known) multiply(X, q, stride);
+        for (std::size_t i = 0; i < X.n; ++i) {
+            const double* from = known ? known + i * padded() : q + i * stride;
+            for (std::size_t c = 0; c < padded(); ++c) q[i * stride + c] = factor * from[c];
+        }
+    }
+
+private:
+    // Their projections in the block, if they are a part of it.
+    const double* find(const Rows<double>& X) const {
+        if (block_.n == 0 || !X.indices != !block_.indices) return nullptr;
+        const std::size_t width = X.indices ? 1 : columns();
+        const auto place = [&](const auto* here, const auto* first) -> const double* {
+            const std::less_equal<> before;
+            if (!before(first, here) || !before(here + X.n * width, first + block_.n * width)) return nullptr;
+            return q_.data() + static_cast<std::size_t>(here - first) / width * padded();
+        };
+        return X.indices ? place(X.starts, block_.starts) : place(X.values, block_.values);
+    }
+
+    void multiply(const Rows<double>& X, double* q, std::size_t stride) const {
+        constexpr std::size_t together = 16;
+        for (std::size_t i = 0; i < X.n; i += together) {
+            matrix_.multiply(X.slice(i, std::min(together, X.n - i)), q + i * stride, stride);
+        }
+    }
+
+    Matrix<double> matrix_;
+    Rows<double> block_;
+    std::vector<double, Aligned<double>> q_;
+};
+
+// A map on common directions, stretched.
+class Stretched final : public FeatureMap<double> {
+public:
+    Stretched(std::shared_ptr<const Common> common, double factor, double reach)
+        : FeatureMap<double>(common->components(), reach), common_(std::move(common)), factor_(factor) {}
+
+    std::size_t columns() const override { return common_->columns(); }
+
+protected:
+    void project(const Rows<double>& X, Workspace<double>&, double* q, std::size_t stride) const override {
+        common_->project(X, factor_, q, stride);
+    }
+    std::size_t padded() const override { return common_->padded(); }
+
+private:
+    std::shared_ptr<const Common> common_;
+    double factor_;
+};
+
 // Products of diagonal, permutation and Hadamard matrices: Fastfood, structured Orthogonal. In each stage every
 // block is permuted, multiplied and transformed; at last comes `scale`. Tables are (stages * blocks, size).
 template <class T>

@@ -68,7 +68,7 @@ void best_share(double mm, const double* nn, const double* mn, const double* dis
     double width = 0.125;
     for (int step = 0; step < steps; ++step, width /= 2) {
         for (std::size_t i = 0; i < count; ++i) r[i] = distance[i] * (1 - 2 * h[i]);
-        simd<double>().exp(r, count, -1.0);
+        simd<double>().decay(r, count, 1, 0, 1.0);
         for (std::size_t i = 0; i < count; ++i) {
             const double slope = (1 - h[i]) * mm * r[i] * r[i] + (1 - 2 * h[i]) * mn[i] * r[i] - h[i] * nn[i];
             h[i] += slope > 0 ? width : -width;
@@ -184,8 +184,8 @@ void Merge::search(double mm) {
         r_[e] = distance_[e] * (1 - h_[e]) * (1 - h_[e]);
         h_[e] = distance_[e] * h_[e] * h_[e];
     }
-    simd<double>().exp(r_.data(), count, -1.0);  // k(x_m, z)
-    simd<double>().exp(h_.data(), count, -1.0);  // k(x_n, z)
+    simd<double>().decay(r_.data(), count, 1, 0, 1.0);  // k(x_m, z)
+    simd<double>().decay(h_.data(), count, 1, 0, 1.0);  // k(x_n, z)
     for (std::size_t e = 0; e < count; ++e) harm_[e] = degradation(mm, nn_[e], mn_[e], kappa_[e], r_[e], h_[e]);
 }
 

@@ -2,9 +2,9 @@
 // onkel/pursuit.py.
 #pragma once
 
-#include <optional>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 

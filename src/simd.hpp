@@ -35,9 +35,9 @@ struct Simd {
                         const std::int32_t* index, const std::int64_t* starts, std::size_t queries, const double* rest,
                         T* out, std::size_t out_stride);
 
-    // v = exp(factor * v) in place, to 1.3 ulp with fma and to epsilon in [0, 1] without. No result is
-    // subnormal: 0 comes below 1.5 times the smallest normal number, infinity above the largest, NaN stays.
-    void (*exp)(T* v, std::size_t n, T factor);
+    // v = exp(-rate * v) in place for v >= 0, in `rows` rows of n numbers, to 0.6 epsilon. No result is subnormal:
+    // those below 2^-119 (double: 2^-1015) are 0 or not far above. NaN stays.
+    void (*decay)(T* v, std::size_t n, std::size_t rows, std::size_t stride, T rate);
 
     // added up in an order that depends on n alone
     double (*dot)(const double* a, const T* b, std::size_t n);
@@ -45,7 +45,7 @@ struct Simd {
     // y += a * x
     void (*axpy)(double* y, double a, const T* x, std::size_t n);
 
-    // out[j] = sum_i v[i] z_ij over the rows i of `count` tiles; v is 0 in lanes without a row
+    // out[j] = sum_i v[i] z_ij over the rows i of `count` tiles; v is finite in lanes without a row
     void (*transposed)(const T* tiles, std::size_t stride, std::size_t count, const T* v, std::size_t columns, T* out);
 
     // cos[i] = scale * cos(q[i]) and sin[i] = scale * sin(q[i]) to 0.9 scale epsilon for every finite q[i], NaN for

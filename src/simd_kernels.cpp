@@ -369,7 +369,8 @@ void transposed(const T* tiles, size_t stride, size_t count, const T* v, size_t 
 
 // ---- element by element ----
 
-// Minimax series for 2^f, highest power first. Where one instruction looks up 2^(j / 16) they need not reach far.
+// 2^(n + j / 2^root_bits), n and j integers, and minimax series, highest power first: 2^f = 1 + f (...) for the
+// rest f. Where one instruction looks up 2^(j / 16) the series need not reach far.
 template <class T>
 struct Powers;
 
@@ -377,17 +378,32 @@ struct Powers;
 
 constexpr int root_bits = 4;
 
+// The bits of 2^(j / 16) less those of 1 and of j where it stands in the sum.
+template <class T>
+struct Roots {
+    using N = Number<T>;
+    using Bits = typename N::Bits;
+    alignas(64) Bits bits[1 << root_bits];
+
+    consteval explicit Roots(const T (&roots)[1 << root_bits]) {
+        for (size_t j = 0; j < 1 << root_bits; ++j) {
+            const Bits one = Bits(N::bias) << N::fraction_bits;
+            bits[j] = __builtin_bit_cast(Bits, roots[j]) - one - (Bits(j) << (N::fraction_bits - root_bits));
+        }
+    }
+};
+
 template <>
 struct Powers<float> {
-    // 2^f = 1 + f (...) for |f| <= 1/32: relative error 2e-9
+    // |f| <= 1/32: relative error 2e-9
     static constexpr float series[] = {5.55023737e-2f, 0.240234286f, 0.693147182f};
-    alignas(64) static constexpr float roots[] = {
-        // 2 * 2^(j / 16)
-        2.0f,        2.08854756f, 2.18101547f, 2.27757727f, 2.37841423f, 2.48371562f, 2.59367911f, 2.70851109f,
-        2.82842712f, 2.95365229f, 3.08442165f, 3.22098066f, 3.36358566f, 3.51250432f, 3.66801617f, 3.83041312f};
+    static constexpr Roots<float> roots{{1.0f, 1.04427378f, 1.09050773f, 1.13878863f, 1.18920712f, 1.24185781f,
+                                         1.29683955f, 1.35425555f, 1.41421356f, 1.47682615f, 1.54221083f, 1.61049033f,
+                                         1.68179283f, 1.75625216f, 1.83400809f, 1.91520656f}};
 
-    static INLINE Wide<float> root(WideBits<float> j) {
-        return _mm512_maskz_permutexvar_ps(0xffff, (__m512i)j, load<Wide<float>>(roots));
+    static INLINE WideBits<float> root(WideBits<float> j) {
+        return (WideBits<float>)_mm512_maskz_permutexvar_epi32(0xffff, (__m512i)j,
+                                                               (__m512i)load<WideBits<float>>(roots.bits));
     }
 };
 
@@ -397,15 +413,16 @@ struct Powers<double> {
     static constexpr double series[] = {1.5403350675795773e-4, 1.3333818287301698e-3, 9.6181291121523165e-3,
                                         5.5504108652166477e-2, 0.24022650695909908,   0.69314718055994684};
     // clang-format off
-    alignas(64) static constexpr double roots[] = {
-        2.0,                2.0885475648548277, 2.1810154653305153, 2.2775772695133833,
-        2.3784142300054421, 2.4837156241469681, 2.5936791093020193, 2.7085110938737855,
-        2.8284271247461901, 2.9536522918789986, 3.0844216508158816, 3.2209806638985086,
-        3.3635856610148582, 3.512504320746599,  3.6680161728186849, 3.8304131227942946};
+    static constexpr Roots<double> roots{{
+        1.0,                 1.04427378242741384, 1.09050773266525766, 1.13878863475669165,
+        1.18920711500272107, 1.24185781207348405, 1.29683955465100967, 1.35425554693689273,
+        1.41421356237309505, 1.47682614593949931, 1.54221082540794082, 1.61049033194925431,
+        1.68179283050742909, 1.7562521603732995,  1.83400808640934246, 1.9152065613971473}};
     // clang-format on
 
-    static INLINE Wide<double> root(WideBits<double> j) {
-        return _mm512_permutex2var_pd(load<Wide<double>>(roots), (__m512i)j, load<Wide<double>>(roots + 8));
+    static INLINE WideBits<double> root(WideBits<double> j) {
+        return (WideBits<double>)_mm512_permutex2var_epi64((__m512i)load<WideBits<double>>(roots.bits), (__m512i)j,
+                                                           (__m512i)load<WideBits<double>>(roots.bits + 8));
     }
 };
 
@@ -415,89 +432,75 @@ constexpr int root_bits = 0;
 
 template <>
 struct Powers<float> {
-    // 2 * 2^f = 2 + f (...) for |f| <= 1/2: relative error 3e-9
-    static constexpr float series[] = {3.06585367e-4f, 2.67819432e-3f, 1.92369986e-2f,
-                                       0.111007191f,   0.480452955f,   1.38629436f};
+    // |f| <= 1/2: relative error 3e-9
+    static constexpr float series[] = {1.53292684e-4f, 1.33909716e-3f, 9.6184993e-3f,
+                                       5.55035955e-2f, 0.240226478f,   0.69314718f};
+    static INLINE WideBits<float> root(WideBits<float>) { return WideBits<float>{}; }
 };
 
 template <>
 struct Powers<double> {
     // relative error 4e-18
-    static constexpr double series[] = {8.8776999431053742e-10, 1.4146468213664279e-8, 2.0356320263081360e-7,
-                                        2.6430877660048264e-6,  3.0505467267562208e-5, 3.0807060898093618e-4,
-                                        2.6667116293092930e-3,  1.9236258215203198e-2, 0.11100821732964344,
-                                        0.48045301391820217,    1.3862943611198906};
+    static constexpr double series[] = {4.4388499715526871e-10, 7.0732341068321395e-9, 1.0178160131540680e-7,
+                                        1.3215438830024132e-6,  1.5252733633781104e-5, 1.5403530449046809e-4,
+                                        1.3333558146546465e-3,  9.6181291076015990e-3, 5.5504108664821720e-2,
+                                        0.24022650695910109,    0.69314718055994530};
+    static INLINE WideBits<double> root(WideBits<double>) { return WideBits<double>{}; }
 };
 
 #endif
 
-// exp(factor x) = 2^k with k = (high + low) x = n + j / 2^root_bits + f, n and j integers, j and |f| least.
+// exp(-rate x) = 2^k with k = factor x = n + j / 2^root_bits + f, |f| least.
 template <class T>
 struct Exponent {
-    T high, low;
-    T least, most;  // outside, n is cut so that 2^n becomes 0 or infinity
+    static constexpr int least = 7 - Number<T>::bias;  // of n; there the power becomes 0
+    T factor, most;
 
-    explicit Exponent(T factor) {
-        constexpr double log2_e = 1.4426950408889634, log2_e_rest = 2.0355273740931032e-17;
-        constexpr T ln_2 = static_cast<T>(0.6931471805599453);
-        high = static_cast<T>(factor * log2_e);
-        low = static_cast<T>(__builtin_fma(factor, log2_e, -high) + factor * log2_e_rest);
-        // not from high: the divisions need not wait for it
-        const T zero = (1 - Number<T>::bias) * ln_2 / factor, infinity = (Number<T>::bias + 2) * ln_2 / factor;
-        least = zero < infinity ? zero : infinity;  // also for a factor of -0
-        most = zero > infinity ? zero : infinity;
-    }
+    explicit Exponent(T rate)
+        : factor(static_cast<T>(-1.4426950408889634 * rate)), most(-least * T(0.6931471805599453) / rate) {}
 };
 
 // Several vectors at once hide the latency of the series.
 template <size_t vectors, class T>
-INLINE void exp_block(T* v, Exponent<T> exponent) {
+INLINE void decay_block(T* v, size_t stride, Exponent<T> exponent) {
     using N = Number<T>;
     using P = Powers<T>;
-    // Adding it rounds to a multiple of 2^-root_bits and leaves n - 1 + bias, followed by j, in the low bits.
-    constexpr T rounder = T(3) * (typename N::Bits(1) << (N::fraction_bits - root_bits - 1)) + (N::bias - 1);
+    using Bits = typename N::Bits;
+    // Adding it rounds to a multiple of 2^-root_bits and leaves n + bias, followed by j, in the low bits.
+    constexpr T rounder = T(3) * (Bits(1) << (N::fraction_bits - root_bits - 1)) + N::bias;
+    constexpr T smallest = __builtin_bit_cast(T, Bits(N::bias + Exponent<T>::least) << N::fraction_bits);
     constexpr Wide<T> zero = {};  // x - zero is x in every lane
-    const Wide<T> high = exponent.high - zero, low = exponent.low - zero;
-    const Wide<T> least = exponent.least - zero, most = exponent.most - zero;
-    Wide<T> f[vectors], y[vectors];
-    WideBits<T> bits[vectors];
+    const Wide<T> factor = exponent.factor - zero, most = exponent.most - zero;
+    Wide<T> f[vectors], y[vectors], power[vectors];
     UNROLL for (size_t i = 0; i < vectors; ++i) {
-        auto x = load<Wide<T>>(v + i * width<T>);
-        x = least > x ? least : x;  // this way round NaN stays
-        x = most < x ? most : x;
-        const Wide<T> shifted = multiply_add(high, x, rounder - zero);
-        f[i] = multiply_add(low, x, multiply_add(high, x, rounder - shifted));
-        bits[i] = (WideBits<T>)shifted;
+        auto x = load<Wide<T>>(v + i * stride);
+        x = most < x ? most : x;  // this way round NaN stays
+        const Wide<T> shifted = multiply_add(factor, x, rounder - zero);
+        f[i] = multiply_add(factor, x, rounder - shifted);
         y[i] = P::series[0] - zero;
+        const auto bits = (WideBits<T>)shifted;
+        power[i] = (Wide<T>)((bits << (N::fraction_bits - root_bits)) + P::root(bits)) - smallest;
     }
-    UNROLL for (size_t power = 1; power < sizeof P::series / sizeof(T); ++power) {
-        UNROLL for (size_t i = 0; i < vectors; ++i) y[i] = y[i] * f[i] + P::series[power];
+    UNROLL for (size_t term = 1; term < sizeof P::series / sizeof(T); ++term) {
+        UNROLL for (size_t i = 0; i < vectors; ++i) y[i] = y[i] * f[i] + P::series[term];
     }
-    UNROLL for (size_t i = 0; i < vectors; ++i) {
-        WideBits<T> half_power = bits[i] << (N::fraction_bits - root_bits);
-#ifdef __AVX512F__
-        const Wide<T> root = P::root(bits[i]);
-        y[i] = y[i] * (f[i] * root) + root;
-        half_power &= N::exponent;  // less j
-#else
-        y[i] = y[i] * f[i] + 2;
-#endif
-        store(v + i * width<T>, y[i] * (Wide<T>)half_power);
-    }
+    UNROLL for (size_t i = 0; i < vectors; ++i) store(v + i * stride, y[i] * f[i] * power[i] + power[i]);
 }
 
 template <class T>
-void exp(T* v, size_t n, T factor) {
-    constexpr size_t vectors = 4;
-    const Exponent<T> exponent(factor);
-    size_t i = 0;
-    for (; i + vectors * width<T> <= n; i += vectors * width<T>) exp_block<vectors>(v + i, exponent);
-    for (; i + width<T> <= n; i += width<T>) exp_block<1>(v + i, exponent);
-    if (i == n) return;
-    T last[width<T>] = {};
-    for (size_t k = i; k < n; ++k) last[k - i] = v[k];
-    exp_block<1>(last, exponent);
-    for (size_t k = i; k < n; ++k) v[k] = last[k - i];
+void decay(T* v, size_t n, size_t rows, size_t stride, T rate) {
+    const Exponent<T> exponent(rate);
+    const size_t whole = n / width<T> * width<T>;
+    in_blocks<4>(rows, [=]<size_t R>(size_t r) INLINE_LAMBDA {
+        for (size_t i = 0; i < whole; i += width<T>) decay_block<R>(v + r * stride + i, stride, exponent);
+    });
+    for (size_t r = 0; r < rows && whole < n; ++r) {
+        T last[width<T>] = {};
+        T* rest = v + r * stride + whole;
+        for (size_t k = 0; k < n - whole; ++k) last[k] = rest[k];
+        decay_block<1>(last, 0, exponent);
+        for (size_t k = 0; k < n - whole; ++k) rest[k] = last[k];
+    }
 }
 
 // A turn in quarters: q = k pi / 2 + r with |r| least.
@@ -857,9 +860,9 @@ void interpolated(const double* __restrict nodes, size_t size, double a, const d
 }
 
 template <class T>
-constexpr Simd<T> table = {dense<T>,    dense_many<T>, sparse_many<T>, exp<T>, dot<T>,
-                           axpy<T>,     transposed<T>, sincos<T>,      inner,  add_scaled<T>,
-                           hadamard<T>, forward,       backward,       least,  interpolated<T>};
+constexpr Simd<T> table = {dense<T>,    dense_many<T>, sparse_many<T>, decay<T>, dot<T>,
+                           axpy<T>,     transposed<T>, sincos<T>,      inner,    add_scaled<T>,
+                           hadamard<T>, forward,       backward,       least,    interpolated<T>};
 
 }  // namespace
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from streams import PYTHON_ONLY
 
 import onkel
 
@@ -23,5 +24,7 @@ def engine(request):
     """The test runs on both engines."""
     if request.param == "native" and not onkel.native.available():
         pytest.skip("the native engine is not built")
+    if request.param == "native" and request.node.callspec.params.get("name") in PYTHON_ONLY:
+        pytest.skip("no twin in C++")
     with onkel.engine(request.param):
         yield request.param

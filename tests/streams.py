@@ -13,7 +13,7 @@ from onkel.algorithms.multi_kernel import Pool
 from onkel.estimator import OneKernel
 from onkel.faces import ClassifierFace
 from onkel.hypothesis import Dual, Features
-from onkel.kernels import Gaussian, Polynomial
+from onkel.kernels import Cauchy, Gaussian, Polynomial
 from onkel.losses import Huber, Quantile, Squared
 
 ROUNDS = 320
@@ -107,6 +107,7 @@ ESTIMATORS = {
 }
 POOLS = {name: cls for name, cls in onkel.algorithms.estimators().items() if issubclass(cls, Pool)}
 EVERY = ESTIMATORS | POOLS
+PYTHON_ONLY = {name for name in POOLS if name.startswith(("AdaRaker", "OM2", "ProximalMKL"))}  # no twin in C++
 
 _BUDGET = {"budget": BUDGET}
 _STEP = {"eta": 0.3, "epsilon": 0.2}
@@ -341,7 +342,10 @@ SETTINGS = {
 # Pools: three kernels, so that votes have no ties; the first of OMKC's is on a budget.
 _WIDTHS = {"kernels": (Gaussian(0.2), Gaussian(1.0), Gaussian(3.0))}
 _MIXED = {"kernels": (Gaussian(0.2), Gaussian(1.0), Polynomial(2, 0.5)), "discount": 0.7}
+_GROUPS = {"kernels": (Gaussian(0.3), "gaussian", Polynomial(2, 0.0), Cauchy(0.5), 0.01 * Gaussian(2.0)), "eta": 0.2}
 POOL_SETTINGS = {
+    "AdaRakerClassifier": [{**_WIDTHS, **_FOGD, "lam": 0.1}, {**_WIDTHS, "eta_weights": 2.0, "loss": "hinge"}],
+    "AdaRakerRegressor": [{**_WIDTHS, **_FOGD, "lam": 0.1}, {**_WIDTHS, "shared_draws": True, "loss": "huber"}],
     "FOGDOMKLClassifier": [
         {**_WIDTHS, **_FOGD, "discount": 0.7},
         {**_WIDTHS, **_FOGD, "shared_draws": True, "combination": "scores", "loss": "logistic"},
@@ -349,6 +353,7 @@ POOL_SETTINGS = {
     "FOGDOMKLRegressor": [{**_WIDTHS, **_FOGD}, {**_WIDTHS, **_FOGD, "shared_draws": True, "loss": "absolute"}],
     "NOGDOMKLClassifier": [{**_MIXED, **_NOGD}, {**_WIDTHS, **_NOGD, "switch": "eager", "combination": "scores"}],
     "NOGDOMKLRegressor": [{**_WIDTHS, **_NOGD}],
+    "OM2Classifier": [{"kernels": _GROUPS["kernels"]}, {"kernels": _GROUPS["kernels"], "normalize": True}],
     "OMKCClassifier": [
         {**_MIXED, "component": "rbp", "budget": BUDGET},
         {**_MIXED, "mode": "U"},
@@ -363,6 +368,11 @@ POOL_SETTINGS = {
         {**_WIDTHS, "component": "pa", "mode": "SD", "smoothing": 0.1},
         {**_WIDTHS, "component": "bogd", "mode": "SD", "budget": BUDGET},
     ],
+    "ProximalMKLClassifier": [
+        {**_GROUPS, "lam": 5.0},
+        {**_GROUPS, "lam": 0.2, "penalty": "group", "normalize": True, "loss": "logistic"},
+    ],
+    "ProximalMKLRegressor": [{**_GROUPS, "lam": 5.0}, {**_GROUPS, "lam": 0.6, "penalty": "group", "loss": "absolute"}],
     "RakerClassifier": [{**_WIDTHS, **_FOGD, "lam": 0.1}],
     "RakerRegressor": [{**_WIDTHS, **_FOGD, "lam": 0.1}, {**_WIDTHS, **_FOGD, "shared_draws": True}],
     "SPAOMKLClassifier": [{**_MIXED, "beta": 2.0}, {**_MIXED, "eta": 1.0, "divide": False, "combination": "scores"}],

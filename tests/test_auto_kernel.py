@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from streams import binary, inputs, multiclass, signal
 
 import onkel
-from onkel.evaluate import decide
 from onkel.learner import Learner
 from onkel.native import engine as native
+from onkel.protocols import decide
 from onkel.scaling import Scaled
 
 SMALL = {"components": 40, "budget": 20}

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from browser import Browser, Tab
 
-from onkel import page, report
+from onkel import page, plots, report
 from onkel.datasets import Stream
 from onkel.evaluate import Result, Standings, Trace
 
@@ -451,6 +451,21 @@ def test_odd_races_are_drawn(chromium: Browser, tmp_path: Path, kind: str) -> No
                 tab.key(key, text=key if len(key) == 1 else "")
             drawn = tab.run("document.querySelector('.plot').innerHTML")
             assert not re.search("NaN|Infinity|undefined|null", drawn)
+    assert tab.complaints() == []
+
+
+def test_a_chart_of_other_things(chromium: Browser, tmp_path: Path) -> None:
+    x = np.array([0.01, 0.1, 1.0])
+    lines = [plots.Line("FOGD", 0, x, np.array([3.0, 1.0, 2.0])), plots.Line("NOGD", 9, x[1:], np.array([-1.0, 4.0]))]
+    panel = plots.Panel("a9a", "loss on a9a", lines, horizontal="gamma", count="number", log=True)
+    tab = opened(chromium, tmp_path, page.render("T", [page.Section("S", plots.chart([panel]))]))
+    assert tab.run("document.querySelector('input[value=logX]').checked")
+    assert tab.run("document.querySelectorAll('.controls .choice').length") == 0  # there is one panel only
+    assert {"0.01", "0.1", "1", "-2", "4", "gamma"} <= set(texts(tab, ".plot text"))
+    tab.run("document.querySelector('.plot').focus()")
+    tab.key("Home")
+    assert texts(tab, ".caption") == ["gamma 0.010"]
+    assert texts(tab, ".legend output") == ["3.000", ""]  # the second begins later
     assert tab.complaints() == []
 
 

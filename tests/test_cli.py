@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 import onkel
 from onkel import datasets, evaluate, report
-from onkel.cli import algorithms, main, show
+from onkel.cli import COMMANDS, algorithms, main, show
 from onkel.cli.race import BUDGETS, LINEUP, WIDTHS
 from onkel.cli.source import FACES
 from onkel.sources import Source
@@ -390,6 +391,8 @@ def test_data_lists_every_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("ONKEL_DATA", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "80")
     np.savez(tmp_path / "mg.npz", X=np.zeros((3, 6)), y=np.arange(3.0))
+    np.savez(tmp_path / "w8a.npz", X=np.zeros((3, 300)), y=np.arange(3.0))
+    (tmp_path / "manifest.json").write_text(json.dumps({"w8a": {"rows": 3}}))
     assert main(["data"]) == 0
     text = capsys.readouterr().out
     lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
@@ -403,7 +406,7 @@ def test_data_lists_every_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     ):
         assert words in lines[name]
     assert "nowhere" in lines["kddcup08"] and str(tmp_path) in text
-    assert max(map(len, text.splitlines()[:-3])) <= 80
+    assert max(map(len, text.splitlines()[:-4])) <= 80
     assert main(["data", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["folder"] == str(tmp_path)
@@ -430,3 +433,44 @@ def test_data_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Cap
     assert "cannot be reached" in refused(capsys, "data", "fetch", "mg")
     assert main(["race", "mg", "--algorithms", "KLMS"]) == 2
     assert "mg is not in the data folder" in capsys.readouterr().err
+
+
+# -- completion
+
+
+def test_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("there is no bash here")
+    (tmp_path / "rows.csv").touch()
+    script = shell("completion", "bash").stdout
+
+    def offered(*words: str) -> list[str]:
+        ask = f"{script}\nCOMP_WORDS=(onkel {' '.join(words)}); COMP_CWORD={len(words)}; _onkel; echo ${{COMPREPLY[@]}}"
+        done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, cwd=tmp_path, check=True)
+        return done.stdout.split()
+
+    assert offered("ra") == ["race"]
+    assert offered("race", "--ta") == ["--target", "--task"]
+    assert offered("race", "ro") == ["rows.csv"]
+    assert offered("completion", "fi") == ["fish"]
+
+
+def test_every_shell_is_told_every_command(capsys: Capture) -> None:
+    for name in ("bash", "zsh", "fish"):
+        assert main(["completion", name]) == 0
+        out = capsys.readouterr().out
+        assert all(word in out for word in ("race", "run", "tune", "predict", "inspect", "algorithms", "checkpoint"))
+    with pytest.raises(SystemExit):
+        main(["completion", "tcsh"])
+
+
+def test_every_command_has_a_help_text_that_fits(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in COMMANDS:
+        name = command.__name__.rpartition(".")[2]
+        with pytest.raises(SystemExit) as end:
+            main([name, "--help"])
+        assert end.value.code == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f"usage: onkel {name}")
+        assert all(len(line) <= 80 for line in out.splitlines())

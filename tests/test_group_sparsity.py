@@ -34,6 +34,7 @@ def follow(model, X, y, run, chunk=20):
         kept = run.F[:, t].any(axis=(0, 2))
         assert model.n_support_ == kept.sum()
         np.testing.assert_array_equal(model.support_vectors_, X[kept])
+        np.testing.assert_array_equal(model.sizes_, run.sizes[t])
         np.testing.assert_allclose(model.dual_coef_, coef[:, kept].transpose(2, 0, 1), rtol=0, atol=1e-10)
 
 
@@ -168,6 +169,21 @@ def test_lengths_are_carried_along_and_computed_anew_at_times(model):
     np.testing.assert_allclose(model._groups.lengths, lengths_of(model), rtol=1e-12)
     model.learn(X[1024:], y[1024:])
     np.testing.assert_allclose(model._groups.lengths, lengths_of(model), rtol=1e-10)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, (1, 2), 0], [2, (0, 1, 3)], [(0, 1), (2, 3)]])
+def test_lengths_survive_new_classes(order):
+    X, y = multiclass(80)
+    for model in (onkel.OM2Classifier(kernels=KERNELS), onkel.ProximalMKLClassifier(kernels=KERNELS, normalize=True)):
+        known = []
+        for joins in order:
+            known += np.atleast_1d(joins).tolist()
+            model.partial_fit(X[np.isin(y, known)], y[np.isin(y, known)])
+            if not model.normalize:
+                np.testing.assert_allclose(model._groups.lengths, lengths_of(model), atol=1e-10)
+        before = model._groups.lengths
+        model._groups._measure()
+        np.testing.assert_allclose(model._groups.lengths, before, atol=1e-10)
 
 
 def test_one_pass_of_sums_serves_all_kernels_that_compare_features_alike(monkeypatch):

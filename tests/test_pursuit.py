@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from boxes import averaged, averaged_scores, pursuit, scores
 from streams import ESTIMATORS, KERNELS, SETTINGS, build, learn, scores_of, stream_for
-from test_presets import Expected, coefficients, is_its_box, is_the_mean_of_its_box, same
+from test_presets import Expected, is_its_box, is_the_mean_of_its_box, same
 
 import onkel
 from onkel.hypothesis import Expansion

@@ -50,6 +50,7 @@ def same(rows: Rows, others: Rows) -> bool:
         "+1 1:1\r\n\r\n-1\t2:2 \r\n",  # from elsewhere
         "# a comment\n1 qid:7 3:1 # another\n\n-1#nothing\n0.5",  # no end of line at the end
         "1 3:3 1:1 2:2\n",  # any order
+        "1 0000000000001:1 2147483646:2\n",
         "1 1:0.1000000000000000055511151231257827 2:1e300 3:1e-300 4:123456789012345678901234567890\n",
         "1 1:1e-400 2:-0 3:00012 4:9007199254740993 5:2.2250738585072014e-308 6:4.35 7:0.1e23\n",
         "",
@@ -59,8 +60,8 @@ def test_libsvm_in_both_engines(text: str) -> None:
     defined = parse_libsvm(text.encode(), 0)
     fast = native.parse_libsvm(text.encode(), 0)
     assert fast is None or same(defined, fast)
-    if "e-400" not in text and native.available():  # what underflows is left to Python
-        assert fast is not None
+    unusual = "e-400" in text or "00000001:" in text  # it underflows, it is padded: left to Python
+    assert unusual or fast is not None or not native.available()
 
 
 def test_libsvm_rubbish_is_the_same_in_both_engines() -> None:
@@ -111,7 +112,7 @@ def test_libsvm_columns_grow_and_blocks_keep_to_their_size(tmp_path: Path, engin
     lines = [f"1 {1 + i // 100}:1\n" for i in range(1000)]
     path = written(tmp_path, "".join(lines), "x.svm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.readers._TEXT", 500)
+        patch.setattr("onkel.cells._TEXT", 500)
         blocks = list(chunks(path, rows=30))
     assert max(len(y) for _, y in blocks) == 30
     widths = [X.shape[1] for X, _ in blocks]
@@ -132,7 +133,7 @@ def test_libsvm_columns_from_zero(tmp_path: Path, engine: str) -> None:
         list(chunks(path, zero_based=False))
     late = written(tmp_path, "1 1:5\n" * 300 + "-1 0:7\n", "late.svm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.readers._TEXT", 500)
+        patch.setattr("onkel.cells._TEXT", 500)
         with pytest.raises(DataError, match=r"late.svm, line 301: column 0"):
             list(chunks(late))
         assert read(late).features == 2  # the whole file knows better
@@ -155,6 +156,7 @@ def test_libsvm_columns_from_zero(tmp_path: Path, engine: str) -> None:
         ("1,2 1:1", "the target, '1,2', is not a number"),
         ("1 99999999999:1", "column '99999999999' is larger than 2,147,483,646"),
         ("1 2:1 1:1 2:1", "column 2 comes twice"),
+        (f"1 {'9' * 5000}:1", "column '9{40}'... is larger than 2,147,483,646"),
         ("\0\0\0 1:1", r"the target, '\\x00\\x00\\x00', is not a number"),
     ],
 )
@@ -177,9 +179,9 @@ def test_rubbish_is_told_in_a_sentence(tmp_path: Path, engine: str) -> None:
 
 
 def test_a_line_without_end_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("onkel.readers._LONGEST", 1 << 21)
+    monkeypatch.setattr("onkel.cells._LONGEST", 1 << 21)
     path = written(tmp_path, b"1 " * (1 << 21), "x.svm")
-    with pytest.raises(DataError, match="line 1: no end of line within 2 MB; this is not a text file"):
+    with pytest.raises(DataError, match="line 1: no end of line within 2 MB; is this a text file"):
         list(chunks(path))
 
 
@@ -227,7 +229,7 @@ def test_csv_in_blocks_is_the_whole(tmp_path: Path, engine: str) -> None:
     rows = [f"{a!r},{b:.4f}, {c:.3e} ,{'cat' if a > 0 else 'dog'}\r\n" for a, b, c in values.tolist()]
     path = written(tmp_path, "\ufeffa,b,c,kind\r\n" + "".join(rows), "x.csv")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.readers._TEXT", 10_000)
+        patch.setattr("onkel.cells._TEXT", 10_000)
         blocks = list(chunks(path, target="kind", rows=100))
         X, y = joined(blocks)
     assert max(len(y) for _, y in blocks) <= 100
@@ -241,7 +243,7 @@ def test_csv_quotes_run_over_blocks(tmp_path: Path, engine: str) -> None:
     rows = [f'{i},"a ""quoted""\nname, {i}",{i % 2}\n' for i in range(500)]
     path = written(tmp_path, '"the value","the\nname",y\n' + "".join(rows), "x.csv")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.readers._TEXT", 300)
+        patch.setattr("onkel.cells._TEXT", 300)
         X, y = joined(chunks(path, target="y", drop=["the\nname"]))
     np.testing.assert_array_equal(X[:, 0], np.arange(500))
     np.testing.assert_array_equal(y, np.arange(500) % 2)
@@ -259,17 +261,19 @@ def test_csv_problems_in_a_later_block_have_their_line(tmp_path: Path, engine: s
         ("1e999,1\n", "line 1003, column 'a': '1e999' is not finite"),
         ("1_0,1\n", "line 1003, column 'a': '1_0' is not a number"),
         ("\xff,1\n", "line 1003: not UTF-8"),
+        ('"1,1\n', "line 1003: a cell with quotes that do not fit"),
+        ('"1"1,1\n', "line 1003: a cell with quotes that do not fit"),
     ):
         path = written(tmp_path, ("a,y\n\n" + good + bad + "7,1\n").encode("latin-1"), "x.csv")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("onkel.readers._TEXT", 1000)
+            patch.setattr("onkel.cells._TEXT", 1000)
             with pytest.raises(DataError, match=words):
                 list(chunks(path, target="y"))
 
 
 def test_csv_is_the_same_in_both_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows with surprises: the same numbers, or the same complaint."""
-    monkeypatch.setattr("onkel.readers._TEXT", 60)
+    monkeypatch.setattr("onkel.cells._TEXT", 60)
     odd = ["", " 4 ", "NA", "x", "1_0", "nan", "inf", "1e999", "é", '"q"', '"a,b"', "7 8", "+5", "\t", "5.", "0.1,2"]
     choices: list[dict] = [{}, {"missing": "mean"}, {"missing": "drop", "encode": "onehot"}, {"drop": ["u"]}]
     random = np.random.default_rng(0)
@@ -297,6 +301,11 @@ def test_csv_without_a_header_and_with_blanks(tmp_path: Path) -> None:
     np.testing.assert_array_equal(y, [0, 1])
 
 
+def test_csv_of_an_old_machine(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="carriage returns alone; save it with line feeds"):
+        read(written(tmp_path, b"a,y\r1,2\r3,4\r", "x.csv"), target="y")
+
+
 def test_missing_values_are_filled_with_the_mean_of_the_past(tmp_path: Path, engine: str) -> None:
     path = written(tmp_path, "a,b,y\n,1,0\n2,?,1\n4,NA,0\n,3,1\n6,4,0\n,,1\n", "x.csv")
     expected = [[0, 1], [2, 1], [4, 1], [3, 3], [6, 4], [4, 8 / 3]]
@@ -305,7 +314,7 @@ def test_missing_values_are_filled_with_the_mean_of_the_past(tmp_path: Path, eng
     assert "6 missing values filled" in stream.description
     for size in (1, 8, 20):  # whatever the blocks are
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("onkel.readers._TEXT", size)
+            patch.setattr("onkel.cells._TEXT", size)
             np.testing.assert_allclose(joined(chunks(path, target="y", missing="mean"))[0], expected)
 
 
@@ -338,11 +347,11 @@ def test_texts_become_features(tmp_path: Path, engine: str) -> None:
 
 def test_a_name_is_no_category(tmp_path: Path) -> None:
     path = written(tmp_path, "my name,y\n" + "".join(f"row {i},{i % 2}\n" for i in range(1200)), "x.csv")
-    words = r"1,200 different texts in 1,200 rows, a name .*--drop 'my name'.*--encode hash"
+    words = r"1,200 different texts in 1,200 rows, a name and .*--drop 'my name'.*--encode hash"
     with pytest.raises(DataError, match=words):
         read(path, target="y", encode="onehot")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.readers._TEXT", 300)  # so few rows a block that it shows only later
+        patch.setattr("onkel.cells._TEXT", 300)  # so few rows a block that it shows only later
         with pytest.raises(DataError, match="more than 1,000 different texts, too many"):
             read(path, target="y", encode="onehot")
     assert read(path, target="y", encode="hash").features == 1024
@@ -387,6 +396,12 @@ def test_parquet_and_arrow(tmp_path: Path) -> None:
             list(chunks(path, target="y", drop=["c"]))
 
 
+def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(DataError, match=r"need pyarrow; install onkel\[frames\]"):
+        list(chunks(written(tmp_path, b"PAR1", "x.parquet"), target="y"))
+
+
 def test_npz_in_blocks(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     X, y = random.standard_normal((250, 3)).astype(np.float32), random.integers(0, 2, 250)
@@ -423,6 +438,7 @@ def test_npz_in_blocks(tmp_path: Path) -> None:
         (b"a,y,b\n2,1,3\n4,-1,0\n", {"target": "y"}, [[2, 3], [4, 0]]),
         (b"1\n-1 1:4 2:2\n", {"format": "libsvm"}, [[0, 0], [4, 2]]),
     ],
+    ids=["libsvm", "gzip", "csv", "named"],  # packed bytes hold a time, and would make another name in every process
 )
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, text: bytes, options: dict, expected: list) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text))))

@@ -322,7 +322,7 @@ def test_a_table_of_any_kind() -> None:
     (row,) = table_rows(made)
     assert row == ["x", "5.1 % ± 0.2 %", "–", "a < b"]
     assert [a["data-value"] for a, _ in made.find("td")] == ["0.051", "", "a < b"]
-    assert [a.get("class") for a, _ in made.find("td")] == ["good", None, None]
+    assert [a.get("class") for a, _ in made.find("td")] == ["good", None, "text"]
     assert not made.find("nav")  # of one section there is nothing to choose
 
 
@@ -355,18 +355,18 @@ def line(*y: float) -> plots.Line:
     return plots.Line("l", 0, np.arange(1.0, len(y) + 1), np.array(y))
 
 
-def test_the_error_axis_starts_at_zero_unless_all_is_far_above() -> None:
-    assert plots.error_axis([line(0.9, *[0.3] * 4, *[0.1] * 5)]).low == 0
-    assert plots.error_axis([line(2.0, *[0.95] * 4, *[0.8] * 5)]).low == pytest.approx(0.8)
-    assert plots.error_axis([line(*[0.8] * 10)]).low < 0.75  # a level line is no reason for a magnifying glass
+def test_the_axis_starts_at_zero_unless_all_is_far_above() -> None:
+    assert plots.fit([line(0.9, *[0.3] * 4, *[0.1] * 5)], noisy=True).low == 0
+    assert plots.fit([line(2.0, *[0.95] * 4, *[0.8] * 5)], noisy=True).low == pytest.approx(0.8)
+    assert plots.fit([line(*[0.8] * 10)], noisy=True).low < 0.75  # a level line is no reason for a magnifying glass
 
 
-def test_the_error_axis_ignores_the_noisy_beginning_and_what_left_the_world() -> None:
+def test_the_axis_of_a_noisy_curve_ignores_the_noisy_beginning_and_what_left_the_world() -> None:
     calm = [line(1.0, *[0.1] * 9) for _ in range(4)]
-    assert plots.error_axis(calm).high == pytest.approx(0.1)
-    assert plots.error_axis([*calm, line(*[50.0] * 10)]).high < 1
-    assert plots.error_axis([*calm, line(*[math.inf] * 10)]).high == pytest.approx(0.1)
-    assert plots.error_axis([line(math.inf, math.inf)]).high == 1
+    assert plots.fit(calm, noisy=True).high == pytest.approx(0.1)
+    assert plots.fit([*calm, line(*[50.0] * 10)], noisy=True).high < 1
+    assert plots.fit([*calm, line(*[math.inf] * 10)], noisy=True).high == pytest.approx(0.1)
+    assert plots.fit([line(math.inf, math.inf)], noisy=True).high == 1
 
 
 def test_spread_moves_labels_no_more_than_needed() -> None:

@@ -241,7 +241,9 @@ def test_interrupted_it_leaves_a_checkpoint_and_a_report(tmp_path: Path, number:
     assert "interrupted after 4,000 examples" in err
     assert "Traceback" not in err
     assert Follower.load(tmp_path / "model").seen == onkel.load(tmp_path / "model").t_ == 4000
-    assert "PAClassifier" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "PAClassifier" in page
+    assert "Interrupted after 4,000 examples, so this is partial." in page
 
 
 def test_an_interruption_in_the_middle_of_learning_waits(

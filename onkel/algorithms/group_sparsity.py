@@ -43,13 +43,12 @@ class Grouped(Pool):
 
     normalize: bool = False
 
-    def composition(self, kernels: tuple[Kernel, ...]) -> Parts:
+    def parts(self, *kernels: Kernel) -> Parts:
         """The recipe for these kernels."""
         raise NotImplementedError
 
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
-        parts = self.composition(self._pool(run["columns"]))
-        return native.engine(Learner(*parts, outputs=outputs, keys=keys, **run))
+        return native.engine(Learner(*self.parts(*self._pool(run["columns"])), outputs=outputs, keys=keys, **run))
 
     @property
     def _groups(self) -> GroupedExpansion:
@@ -61,6 +60,11 @@ class Grouped(Pool):
     def weights_(self) -> Array:
         """The weight of each kernel in the answer."""
         return self._groups.weights
+
+    @property
+    def sizes_(self) -> Array:
+        """The number of terms in which each kernel has a share."""
+        return np.asarray(np.count_nonzero(self._groups.shares, axis=0))
 
     def _terms(self) -> tuple[Any, Array]:
         f = self._groups
@@ -92,7 +96,7 @@ class OM2Classifier(Grouped, ClassifierFace):
     aliases: ClassVar[tuple[str, ...]] = ("OM-2",)
     cost: ClassVar[str] = "n (d + m)"
 
-    def composition(self, kernels: tuple[Kernel, ...]) -> Parts:
+    def parts(self, *kernels: Kernel) -> Parts:
         m = len(kernels)
         return (
             GroupedExpansion(kernels, DualNorm(), self.normalize),
@@ -111,7 +115,7 @@ class _ProximalMKL(Grouped):
     def _loss(self) -> Loss:
         raise NotImplementedError
 
-    def composition(self, kernels: tuple[Kernel, ...]) -> Parts:
+    def parts(self, *kernels: Kernel) -> Parts:
         squared = self._choice("penalty", squared=True, group=False)
         groups = GroupedExpansion(kernels, Proximal(self.eta, self.lam, squared), self.normalize)
         return groups, self._loss(), Gradient(self.eta, schedule="1/sqrt(t)")

@@ -666,9 +666,9 @@ class _AdaRaker(_Raker):
 
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
         maps = [Fourier(kernel, self.components) for kernel in self._pool(run["columns"])]
-        return Restarts(
+        restarts = Restarts(
             maps,
-            seeds(run["seed"], len(maps)),
+            self._seeds(run["seed"], len(maps)),
             self._loss(),
             eta=self.eta,
             eta_weights=self.eta if self.eta_weights is None else self.eta_weights,
@@ -677,6 +677,7 @@ class _AdaRaker(_Raker):
             keys=keys,
             dtype=run["dtype"],
         )
+        return native.engine(restarts)
 
 
 class AdaRakerClassifier(_AdaRaker, RakerClassifier):
@@ -694,6 +695,7 @@ class AdaRakerClassifier(_AdaRaker, RakerClassifier):
     eta : step of the weights of features, > 0; that of instance j is min(1/2, eta / sqrt(2^j))
     eta_weights : rate of the weights of kernels, > 0, made smaller as eta is; None: eta
     lam : regularisation, >= 0
+    shared_draws : True: the directions of all kernels are one draw, stretched by their widths
     loss : "logistic", "hinge", "squared_hinge", "exponential" or an object
     kernels : None: thirteen Gaussians, sigma from 2^-6 to 2^6
     random_state, n_jobs : see Estimator
@@ -717,7 +719,7 @@ class AdaRakerRegressor(_AdaRaker, RakerRegressor):
 
     Parameters
     ----------
-    components, eta, eta_weights, lam : as for AdaRakerClassifier
+    components, eta, eta_weights, lam, shared_draws : as for AdaRakerClassifier
     loss : "squared", "absolute", "huber", "quantile" or an object
     kernels : None: thirteen Gaussians, sigma from 2^-6 to 2^6
     random_state, n_jobs : see Estimator

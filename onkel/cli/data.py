@@ -57,14 +57,17 @@ def _list(arguments: argparse.Namespace) -> int:
     console.print(rows)
     print(f"\ndata folder: {datasets.folder()} (the environment variable ONKEL_DATA names another)")
     print("task: C classification, R regression")
-    print("where: fetch, not here but for onkel data fetch NAME; nowhere, no public address")
+    print("where: fetch, not here but for onkel data fetch NAME; in part, fewer rows are here;")
+    print("       nowhere, no public address")
     return 0
 
 
 def _entry(name: str) -> dict[str, Any]:
     if name in SETS:
         named = SETS[name]
-        where = "here" if datasets.is_here(name) else "fetch" if named.sources else "nowhere"
+        where = "fetch" if named.sources else "nowhere"
+        if datasets.is_here(name):
+            where = "here" if datasets.is_whole(name) else "in part"
         facts = {"rows": named.rows, "features": named.features, "task": named.task, "n_train": named.n_train}
         return {"name": name, **facts, "where": where, "about": named.about, "sources": [s.url for s in named.sources]}
     stream = datasets.load(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
 from onkel.cli.show import Display, finite, table
 from onkel.cli.source import FACES
-from onkel.cli.words import Problem, algorithms, jobs, names, positive, share, whole, width
+from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream
 from onkel.evaluate import Lap, Standings
 from onkel.kernels import Gaussian
@@ -46,6 +45,8 @@ LINEUP: dict[str, dict[str, dict[str, Any]]] = {
         "NOGD": {"eta": 1.0},
         "RRF": {"eta": 1.0, "eta_kernel": 0.003},
         "DualSGD": {"lam": 0.001},
+        "BPA": {"variant": "nearest"},
+        "AutoKernel": {},
     },
     "regression": {
         "KernelPerceptron": {"eta": 0.2},
@@ -62,6 +63,8 @@ LINEUP: dict[str, dict[str, dict[str, Any]]] = {
         "NOGD": {"eta": 0.2},
         "RRF": {"eta": 0.1, "eta_kernel": 0.003},
         "DualSGD": {"lam": 0.3},
+        "KRLS": {"nu": 0.1},
+        "AutoKernel": {},
     },
 }
 # Width of the Gaussian kernel and budget for the embedded streams.
@@ -79,7 +82,7 @@ def add(commands: Any) -> None:
         epilog="Streams that have a name: onkel data.",
     )
     parser.set_defaults(run=_race)
-    source.add(parser)
+    source.add(parser, default="demo", scale="standardise features and real targets")
     _add_learners(parser)
     _add_output(parser)
 
@@ -108,7 +111,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _race(arguments: argparse.Namespace) -> int:
-    _check_report(arguments.report)
+    check_writable(arguments.report, "the report")
     _make_folder(arguments.figures)
     for name in arguments.measures:
         if name not in MEASURES:
@@ -211,7 +214,7 @@ def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace)
             continue
         known = face().get_params(deep=False)
         settings = {k: v for k, v in common.items() if k in known} | LINEUP[stream.task].get(entry.name, {})
-        if "budget" in known:
+        if {"kernel", "budget"} <= known.keys():  # a pool of kernels knows its own
             settings["budget"] = arguments.budget or BUDGETS.get(stream.name, BUDGET)
         models[entry.name] = face(**settings)
     return models
@@ -273,15 +276,6 @@ def _as_data(races: list[Standings], arguments: argparse.Namespace) -> dict[str,
             for race in races
         ],
     }
-
-
-def _check_report(path: Path | None) -> None:
-    """Refuse a report that could not be written, before the race and not after it."""
-    if path is None:
-        return
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise Problem(f"the report cannot be written to {path}; name a file in a folder that exists")
 
 
 def _write_report(races: list[Standings], notice: str, arguments: argparse.Namespace) -> None:

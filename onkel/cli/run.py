@@ -20,7 +20,7 @@ import scipy.sparse
 from onkel import report
 from onkel.cli import models, source
 from onkel.cli.show import Walk, finite
-from onkel.cli.words import Problem, seconds
+from onkel.cli.words import Problem, check_writable, seconds
 from onkel.evaluate import Result, Standings, settings
 from onkel.follower import Follower, Running
 from onkel.stream import Stream, Task, infer_task
@@ -72,8 +72,8 @@ def add(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    models.check_writable(arguments.checkpoint, "the model")
-    models.check_writable(arguments.report, "the report")
+    check_writable(arguments.checkpoint, "the model")
+    check_writable(arguments.report, "the report")
     follower = _resumed(arguments)
     with Interrupts() as interrupts, contextlib.ExitStack() as stack:
         walk = stack.enter_context(Walk(arguments.quiet, source.expected(arguments)))
@@ -262,7 +262,8 @@ def _tell(arguments: argparse.Namespace, follower: Follower | None, status: int)
     else:
         print(_in_words(arguments, follower), file=channel)
     if arguments.report is not None:
-        _write_report(arguments, follower)
+        stopped = f"Interrupted after {follower.seen:,} examples, so this is partial." if status else ""
+        _write_report(arguments, follower, stopped)
     if status:
         again = "; the same command goes on from here" if arguments.checkpoint and not _is_live(arguments) else ""
         print(f"onkel: interrupted after {follower.seen:,} examples{again}", file=sys.stderr)
@@ -299,7 +300,7 @@ def _as_data(arguments: argparse.Namespace, follower: Follower, status: int) -> 
     }
 
 
-def _write_report(arguments: argparse.Namespace, follower: Follower) -> None:
+def _write_report(arguments: argparse.Namespace, follower: Follower, notice: str) -> None:
     """The page of a race with one learner; of its stream nothing is kept but what it was like."""
     y: Any = follower.classes if follower.task == "classification" else np.zeros(1)
     X = scipy.sparse.csr_matrix((len(y), follower.model.n_features_in_))
@@ -307,7 +308,8 @@ def _write_report(arguments: argparse.Namespace, follower: Follower) -> None:
     result = Result(type(follower.model).__name__, settings(follower.model), (follower.trace,))
     try:
         race = Standings(like, (result,), follower.seen)
-        report.write(arguments.report, [race], title=f"onkel run: {_title(arguments)}", command=arguments.command)
+        title = f"onkel run: {_title(arguments)}"
+        report.write(arguments.report, [race], title=title, notice=notice, command=arguments.command)
     except OSError as problem:
         raise Problem(f"the report cannot be written to {arguments.report}: {problem.strerror}") from None
     if not arguments.quiet:

@@ -15,13 +15,14 @@ PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")  # beginnings of archives
 FACES = {"classification": "Classifier", "regression": "Regressor"}
 
 
-def add(parser: argparse.ArgumentParser, default: str | None = "demo") -> None:
+def add(parser: argparse.ArgumentParser, *, default: str | None = None, scale: str) -> None:
     """Let a command ask for streams that are read as a whole; without a default one must be named."""
-    demo = "" if default is None else ", or demo: four small streams (default)"
-    words = f"a file ({', '.join(datasets.ENDINGS)}), - for standard input, a name (see: onkel data){demo}"
+    named = "a name (see: onkel data)" if default else "or a name (see: onkel data)"
+    demo = ", or demo: four small streams (default)" if default else ""
+    words = f"a file ({', '.join(datasets.ENDINGS)}), - for standard input, {named}{demo}"
     parser.add_argument("stream", nargs=None if default is None else "?", default=default, metavar="STREAM", help=words)
     group = _add_files(parser, datasets.ENCODE)
-    group("--scale", choices=["auto", "none"], help="auto (default): standardise features and real targets")
+    group("--scale", choices=["auto", "none"], help=f"auto (default): {scale}")
     group("--keep-order", action="store_true", help="learn the rows as they stand, not shuffled")
 
 

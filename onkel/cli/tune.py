@@ -16,7 +16,7 @@ from rich.text import Text
 from onkel import report, tuning
 from onkel.cli import models, source
 from onkel.cli.show import Walk, finite, table
-from onkel.cli.words import Problem, jobs, names, positive, whole, width
+from onkel.cli.words import Problem, check_writable, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
 from onkel.stream import Stream
 from onkel.tuning import Candidate, Tuned
@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
         epilog=f"Grids: {', '.join(tuning.GRIDS)} (papers by their keys).",
     )
     parser.set_defaults(run=_tune)
-    source.add(parser, default=None)
+    source.add(parser, scale="standardise dense features")
     add = parser.add_argument_group("settings").add_argument
     add("--algorithms", type=names, default=["FOGD"], metavar="A,B", help="whose settings (default FOGD)")
     add("--grid", choices=tuning.GRIDS, default="default", metavar="NAME", help="values to try (default: default)")
@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
         help="try these values of a parameter instead, such as eta=0.1,1; may be repeated",
     )
     add("--set", type=models.setting, action="append", default=[], metavar="NAME=VALUE", help="fix a parameter")
-    add("--cost", type=width, default=8.0, metavar="RUNS", help="what it may cost, in single runs (default 8)")
+    add("--cost", type=width, default=10.0, metavar="RUNS", help="what it may cost, in single runs (default 10)")
     add("--limit", type=positive, metavar="N", help="learn only the first N examples")
     add("--seed", type=whole, default=0, metavar="S", help="of the order and of random choices (default 0)")
     add("--jobs", type=jobs, metavar="N", help="settings side by side; -1: one for each core (default 1)")
@@ -66,10 +66,13 @@ def _values(text: str) -> tuple[str, list[Any]]:
 
 
 def _tune(arguments: argparse.Namespace) -> int:
-    models.check_writable(arguments.save, "the model")
-    scale = None
+    check_writable(arguments.save, "the model")
+    if arguments.save is not None and arguments.encode == "onehot":
+        raise Problem("a model with --encode onehot could not read another file; to keep it, say --encode hash")
+    if arguments.stream == "demo":
+        raise Problem("tune one stream at a time; demo is four")
     (stream,) = source.streams(arguments, scaled=False)
-    X = stream.X
+    X, scale = stream.X, None
     if arguments.scale != "none" and not scipy.sparse.issparse(X):
         scale = Running()
         scale.learn(X.astype(float))
@@ -107,20 +110,15 @@ def _tune(arguments: argparse.Namespace) -> int:
 def _settings(arguments: argparse.Namespace, stream: Stream) -> dict[str, Any]:
     """All settings to try, by name."""
     made: dict[str, Any] = {}
+    fixed, tried, used = dict(arguments.set), dict(arguments.tried), set()
     for name in arguments.algorithms:
-        model = models.make(name, stream.task, {"random_state": arguments.seed} | dict(arguments.set))
-        fixed = {key for key, _ in arguments.set}
-        values = {
-            key: value
-            for key, value in tuning.values(model, arguments.grid, stream.features).items()
-            if key not in fixed
-        }
-        for key, tried in arguments.tried:
-            known = {"gamma", *model.get_params(deep=False)}
-            if key not in known:
-                raise Problem(f"{name} has no parameter {key!r} to try; it has {', '.join(sorted(known))}")
-            values[key] = tried
-        made |= tuning.grid(model, **values)
+        model = models.make(name, stream.task, {"random_state": arguments.seed} | fixed)
+        known = {"gamma", *model.get_params(deep=False)}
+        values = tuning.values(model, arguments.grid, stream.features) | tried
+        used |= known & set(tried)
+        made |= tuning.grid(model, **{key: value for key, value in values.items() if key in known - set(fixed)})
+    for name in set(tried) - used:
+        raise Problem(f"there is no parameter {name!r} to try; see: onkel algorithms {arguments.algorithms[0]}")
     return made
 
 
