@@ -30,7 +30,7 @@ from onkel.learner import Learner
 from onkel.scaling import Scaled
 
 ROWS, UNBOUNDED, REFIT = 50_000, 10_000, 5_000
-FEWER = {"mnist": 15_000, "usps": 9_298}  # trees on hundreds of features take their time
+FEWER = {"mnist": 10_000, "usps": 9_298}  # trees on hundreds of features take their time
 REGRESSION = ("housing", "abalone", "parkinsons", "cpusmall", "cadata", "casp")
 CLASSIFICATION = (
     *(

@@ -22,6 +22,7 @@ import features
 import maintenance
 import neighbours
 import numpy as np
+import pools
 import reading
 import scipy.sparse as sp
 import streams
@@ -345,6 +346,7 @@ BENCHMARKS = (
     *(budgeted, merging, unbounded, single, linearity, memory),
     *(maintenance.projecting, maintenance.double_updates, maintenance.growth, maintenance.health),
     *(features.fourier, features.nystrom, features.learned_widths, features.several_classes, features.million),
+    *(pools.projected, pools.sampled),
     *(reading.libsvm, others, workbench.tune, workbench.killed),
 )
 

@@ -12,7 +12,8 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
@@ -83,6 +84,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     # -- parameters
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:  # scikit-learn reads the signature anew each time
+        return sorted(field.name for field in fields(cls))
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__gamma` and the like replace the part by one with that field changed."""
@@ -198,10 +204,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if reach < math.inf and not border.largest(X) * X.shape[1] < reach:
             self._learner.check(X)
         recipe = self.__dict__.get("_recipe", self)
+        bound = None  # a row that is larger than any of these: the sum over its features is
         for kernel in recipe._pool(self._run["columns"] if self._started else X.shape[1]):
             if kernel.bounded:
                 continue
             with np.errstate(over="ignore", invalid="ignore"):
+                bound = np.array([[border.largest(X) * math.sqrt(X.shape[1])]]) if bound is None else bound
+                if np.isfinite(kernel.diagonal(bound)).all():
+                    continue
                 diagonal = kernel.diagonal(X.astype(np.float64))
             if not np.isfinite(diagonal).all():
                 at = int(np.argmin(np.isfinite(diagonal)))

@@ -127,7 +127,7 @@ def tune(
     X: Any,
     y: ArrayLike,
     *,
-    cost: float = 8.0,
+    cost: float = 10.0,
     keep: float = 0.25,
     classes: ArrayLike | None = None,
     task: Task | None = None,
@@ -156,7 +156,7 @@ def tune(
     >>> stream = datasets.load("breast_cancer")
     >>> settings = grid(FOGDClassifier(), gamma=[0.001, 0.01, 0.1, 1.0], eta=[0.01, 0.1, 1.0, 10.0])
     >>> tuned = tune(settings, stream.X, stream.y)
-    >>> tuned.best.t_, len(tuned.candidates), tuned.cost <= 8
+    >>> tuned.best.t_, len(tuned.candidates), tuned.cost <= 10.5
     (569, 16, True)
     """
     y = np.asarray(y)
@@ -211,7 +211,7 @@ def _further(family: list[Candidate], X: Any, y: Any, classes: Any) -> list[Cand
     ]
 
 
-def cuts(candidates: int, cost: float = 8.0, keep: float = 0.25, least: float = 0.0) -> list[tuple[float, int]]:
+def cuts(candidates: int, cost: float = 10.0, keep: float = 0.25, least: float = 0.0) -> list[tuple[float, int]]:
     """After which shares of the stream how many candidates are left; the last cut, to one, is at the end.
 
     The shares grow geometrically to 1 from a first one, the largest that the cost allows, and not below `least`.

@@ -31,6 +31,10 @@ struct Aligned {
     bool operator==(const Aligned&) const { return true; }
 };
 
+// Numbers for vectors to be read from and written to, none of them across the border of two cache lines.
+template <class T>
+using Vectors = std::vector<T, Aligned<T>>;
+
 // How two features are compared: the pairs of simd.hpp, and Cauchy's log(1 + gamma (x - z)^2).
 struct Compare {
     enum Kind { product, square, absolute, cauchy };
@@ -54,7 +58,7 @@ struct Workspace {
     std::vector<T> filled;     // a hardly sparse example with its zeros
     std::vector<T> scattered;  // an example among zeros, which are left as found
     std::vector<T> row;        // a stored row, gathered
-    std::vector<T> k;          // a kernel row
+    Vectors<T> k;              // a kernel row
     std::int64_t starts[2];    // of a matrix of one sparse row
 };
 
@@ -130,7 +134,7 @@ private:
     std::size_t capacity_ = 0;  // columns a tile has room for
     bool sparse_;
     bool tiled_;
-    std::vector<T, Aligned<T>> tiles_;
+    Vectors<T> tiles_;
     std::vector<std::vector<std::int32_t>> nonzeros_;  // of rows in tiles, where examples come sparse
     std::vector<SparseRow> rows_;                      // where there are no tiles
     std::vector<std::unique_ptr<Column>> named_;

@@ -414,13 +414,19 @@ void Landmarks::step_along(const T* k, double* step) {
         }
     }();
     const std::size_t rank = transform_.size() / budget_;
-    if (!matrix) matrix = std::make_unique<Matrix<T>>(transform_, rank, budget_);
-    static thread_local std::vector<T> z, moved;
-    z.resize(matrix->padded());
-    moved.resize(budget_);
-    matrix->multiply({k, nullptr, nullptr, 1, budget_}, z.data(), 0);
-    matrix->multiply_transposed(z.data(), moved.data());
-    std::copy(moved.begin(), moved.end(), step);
+    if (!matrix) {
+        std::vector<double> transposed(transform_.size());
+        for (std::size_t r = 0; r < rank; ++r) {
+            for (std::size_t i = 0; i < budget_; ++i) transposed[i * rank + r] = transform_[r * budget_ + i];
+        }
+        matrix = std::make_unique<Matrix<T>>(transposed, budget_, rank);
+    }
+    static thread_local Vectors<T> z, moved;
+    z.resize(rank);
+    moved.resize(matrix->padded());
+    matrix->multiply_transposed(k, z.data());  // the rows beyond the landmarks are 0
+    matrix->multiply({z.data(), nullptr, nullptr, 1, rank}, moved.data(), 0);
+    std::copy(moved.begin(), moved.begin() + static_cast<std::ptrdiff_t>(budget_), step);
 }
 
 template <class T>

@@ -75,7 +75,7 @@ private:
     std::size_t rank_;
     bool eager_;
     std::vector<double> transform_;          // M = D^-1/2 V', row by row; empty before the switch
-    std::unique_ptr<Matrix<float>> single_;  // the same in tiles, made when it is first used
+    std::unique_ptr<Matrix<float>> single_;  // M' in tiles, made when it is first used
     std::unique_ptr<Matrix<double>> double_;
     std::vector<double> step_;
 };

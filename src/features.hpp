@@ -25,7 +25,7 @@ class Features final : public Hypothesis<T> {
 public:
     using Hypothesis<T>::outputs;
     using Hypothesis<T>::averages;
-    using Weights = std::vector<T, Aligned<T>>;
+    using Weights = Vectors<T>;
 
     Features(const std::shared_ptr<Map>& map, const Run& run)
         : Hypothesis<T>(run),
@@ -83,7 +83,7 @@ public:
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
-        static thread_local std::vector<T> z;
+        static thread_local Vectors<T> z;
         z.resize(std::max(z.size(), std::min(most_ahead, X.n) * features()));
         for (std::size_t i = 0; i < X.n; i += most_ahead) {
             const Rows<T> part = X.slice(i, std::min(most_ahead, X.n - i));
@@ -226,7 +226,7 @@ private:
     double cumulative_ = 0;
     std::vector<T> dz_;
 
-    std::vector<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
+    Vectors<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
     std::size_t block_begin_ = 0;
     std::size_t block_end_ = 0;
 };

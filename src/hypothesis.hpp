@@ -231,7 +231,7 @@ public:
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
-        static thread_local std::vector<T> k;
+        static thread_local Vectors<T> k;
         const std::size_t stride = basis.padded(n());
         k.resize(std::max(k.size(), std::min(most_ahead, X.n) * stride));
         for (std::size_t i = 0; i < X.n; i += most_ahead) {
@@ -429,7 +429,7 @@ private:
     std::size_t block_begin_ = 0;
     std::size_t block_end_ = 0;
     std::size_t now_ = 0;
-    std::vector<T> k_;  // their kernel rows
+    Vectors<T> k_;  // their kernel rows
     std::size_t stride_ = 0;
 };
 

@@ -39,7 +39,7 @@ public:
         }
     }
 
-    // out[j] = sum_i v[i] row_ij; v is padded with zeros
+    // out[j] = sum_i v[i] row_ij; v is padded with finite numbers
     void multiply_transposed(const T* v, T* out) const {
         simd<T>().transposed(tiles_.data(), tile(), padded() / lanes<T>, v, columns_, out);
     }
@@ -58,7 +58,7 @@ private:
 
     std::size_t rows_;
     std::size_t columns_;
-    std::vector<T, Aligned<T>> tiles_;
+    Vectors<T> tiles_;
 };
 
 }  // namespace onkel

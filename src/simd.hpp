@@ -45,7 +45,7 @@ struct Simd {
     // y += a * x
     void (*axpy)(double* y, double a, const T* x, std::size_t n);
 
-    // out[j] = sum_i v[i] z_ij over the rows i of `count` tiles; v is 0 in lanes without a row
+    // out[j] = sum_i v[i] z_ij over the rows i of `count` tiles; v is finite in lanes without a row
     void (*transposed)(const T* tiles, std::size_t stride, std::size_t count, const T* v, std::size_t columns, T* out);
 
     // cos[i] = scale * cos(q[i]) and sin[i] = scale * sin(q[i]) to 0.9 scale epsilon for every finite q[i], NaN for

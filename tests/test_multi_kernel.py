@@ -583,3 +583,50 @@ def test_weights_over_time_are_drawn():
     np.testing.assert_array_equal(model.weights_, other.weights_)
     assert picture.startswith("<svg") and all(name in picture for name in names)
     assert picture.count("<polyline") + picture.count("<path") >= M
+
+
+# -- projections in common
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_shared_draws_are_the_single_learners_of_that_seed(engine, form):
+    """Widths that are powers of two stretch a projection exactly: natively nothing differs, in any chunks."""
+    X, y = binary(form=form)
+    kernels = GAUSSIANS[4:9]
+    pool = onkel.FOGDOMKLClassifier(kernels=kernels, components=21, shared_draws=True, random_state=SEED)
+    for start, stop in pairwise([0, 1, 40, 200, ROUNDS]):
+        pool.learn(X[start:stop], y[start:stop], classes=[-1, 1])
+    for i, kernel in enumerate(kernels):
+        single = onkel.FOGDClassifier(kernel=kernel, components=21, eta=0.2, random_state=SEED).fit(X, y)
+        atol = 0 if engine == "native" else 1e-13  # NumPy's products depend on how many rows there are
+        one, other = pool.state()[0][f"{i}.weights.coef"], single.state()[0]["weights.coef"]
+        np.testing.assert_allclose(one, other, rtol=0, atol=atol)
+    fresh = inputs(70, seed=4, form=form)
+    whole = pool.decision_function(fresh)
+    np.testing.assert_array_equal(whole, np.concatenate([pool.decision_function(fresh[[i]]) for i in range(70)]))
+
+
+def test_what_was_looked_at_is_forgotten(engine):
+    """A buffer that is used again holds other rows."""
+    X, y = binary(64)
+    model = onkel.FOGDOMKLClassifier(kernels=WIDTHS, components=9, shared_draws=True)
+    model.partial_fit(X, y)
+    other = inputs(64, seed=9)
+    wanted = model.decision_function(other)
+    X[:] = other
+    np.testing.assert_array_equal(model.decision_function(X), wanted)
+    twin = onkel.FOGDOMKLClassifier(kernels=WIDTHS, components=9, shared_draws=True)
+    twin.partial_fit(binary(64)[0], y)
+    np.testing.assert_array_equal(model.learn(X, y), twin.learn(other, y))
+
+
+def test_features_join_shared_draws(engine):
+    X, y = binary(60)
+    X[:20, 3] = 0
+    grown, full = (
+        onkel.FOGDOMKLClassifier(kernels=WIDTHS, components=9, shared_draws=True, combination="scores") for _ in "ab"
+    )
+    for x, t in zip(X, y, strict=True):
+        full.learn_one(x, t)
+        grown.learn_one({j: v for j, v in enumerate(x.tolist()) if v}, t)
+    np.testing.assert_allclose(grown.decision_function(X), full.decision_function(X), atol=1e-10)

@@ -69,9 +69,3 @@ def read(path: Path) -> Follower:
 def describe(model: Any) -> dict[str, str]:
     """The parameters of a model in words."""
     return {name: str(value) for name, value in model.get_params(deep=False).items()}
-
-
-def check_writable(path: Path | None, what: str) -> None:
-    """Refuse a file that could not be written, before the work and not after it."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise Problem(f"{what} cannot be written to {path}; name a file in a folder that exists")

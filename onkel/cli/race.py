@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
 from onkel.cli.show import Display, finite, table
 from onkel.cli.source import FACES
-from onkel.cli.words import Problem, algorithms, jobs, names, positive, share, whole, width
+from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream
 from onkel.evaluate import Lap, Standings
 from onkel.kernels import Gaussian
@@ -112,7 +111,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _race(arguments: argparse.Namespace) -> int:
-    _check_report(arguments.report)
+    check_writable(arguments.report, "the report")
     _make_folder(arguments.figures)
     for name in arguments.measures:
         if name not in MEASURES:
@@ -277,15 +276,6 @@ def _as_data(races: list[Standings], arguments: argparse.Namespace) -> dict[str,
             for race in races
         ],
     }
-
-
-def _check_report(path: Path | None) -> None:
-    """Refuse a report that could not be written, before the race and not after it."""
-    if path is None:
-        return
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise Problem(f"the report cannot be written to {path}; name a file in a folder that exists")
 
 
 def _write_report(races: list[Standings], notice: str, arguments: argparse.Namespace) -> None:

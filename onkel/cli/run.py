@@ -20,7 +20,7 @@ import scipy.sparse
 from onkel import report
 from onkel.cli import models, source
 from onkel.cli.show import Walk, finite
-from onkel.cli.words import Problem, seconds
+from onkel.cli.words import Problem, check_writable, seconds
 from onkel.evaluate import Result, Standings, settings
 from onkel.follower import Follower, Running
 from onkel.stream import Stream, Task, infer_task
@@ -72,8 +72,8 @@ def add(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    models.check_writable(arguments.checkpoint, "the model")
-    models.check_writable(arguments.report, "the report")
+    check_writable(arguments.checkpoint, "the model")
+    check_writable(arguments.report, "the report")
     follower = _resumed(arguments)
     with Interrupts() as interrupts, contextlib.ExitStack() as stack:
         walk = stack.enter_context(Walk(arguments.quiet, source.expected(arguments)))

@@ -16,7 +16,7 @@ from rich.text import Text
 from onkel import report, tuning
 from onkel.cli import models, source
 from onkel.cli.show import Walk, finite, table
-from onkel.cli.words import Problem, jobs, names, positive, whole, width
+from onkel.cli.words import Problem, check_writable, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
 from onkel.stream import Stream
 from onkel.tuning import Candidate, Tuned
@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
         help="try these values of a parameter instead, such as eta=0.1,1; may be repeated",
     )
     add("--set", type=models.setting, action="append", default=[], metavar="NAME=VALUE", help="fix a parameter")
-    add("--cost", type=width, default=8.0, metavar="RUNS", help="what it may cost, in single runs (default 8)")
+    add("--cost", type=width, default=10.0, metavar="RUNS", help="what it may cost, in single runs (default 10)")
     add("--limit", type=positive, metavar="N", help="learn only the first N examples")
     add("--seed", type=whole, default=0, metavar="S", help="of the order and of random choices (default 0)")
     add("--jobs", type=jobs, metavar="N", help="settings side by side; -1: one for each core (default 1)")
@@ -66,7 +66,7 @@ def _values(text: str) -> tuple[str, list[Any]]:
 
 
 def _tune(arguments: argparse.Namespace) -> int:
-    models.check_writable(arguments.save, "the model")
+    check_writable(arguments.save, "the model")
     if arguments.save is not None and arguments.encode == "onehot":
         raise Problem("a model with --encode onehot could not read another file; to keep it, say --encode hash")
     if arguments.stream == "demo":

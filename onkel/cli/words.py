@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
+from pathlib import Path
 
 from onkel.algorithms import Entry, find
 
@@ -19,6 +21,15 @@ def algorithms(names: list[str]) -> list[Entry]:
         return list({entry.name: entry for entry in map(find, names)}.values())
     except ValueError as error:
         raise Problem(str(error)) from None
+
+
+def check_writable(path: Path | None, what: str) -> None:
+    """Refuse a file that could not be written, before the work and not after it."""
+    if path is None:
+        return
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise Problem(f"{what} cannot be written to {path}; name a file in a folder that exists")
 
 
 def names(text: str) -> list[str]:
