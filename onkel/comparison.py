@@ -357,7 +357,8 @@ def summary() -> str:
         "paper lists them. Such cells say which reading gives the table, not that the table is right.",
         "",
         f"**{len(good)} of the {len(done)} cells that were run ({share}) are within two printed standard deviations or "
-        f"better**; {len(judged) - len(done)} of the {len(judged)} that count were not run.",
+        f"better**; {len(judged) - len(done)} of the {len(judged)} that count were not run. Of all that count that is "
+        f"{100 * len(good) / max(1, len(judged)):.1f} %.",
         "",
         "| table | cells | within 1 | within 2 | better | worse | not run |",
         "| --- | --- | --- | --- | --- | --- | --- |",
