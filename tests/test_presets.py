@@ -171,39 +171,47 @@ def coefficients(model, X):
     return table, found
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize(("name", "number", "several"), TASKS)
-def test_estimator_is_its_box(name, number, several, kernel, engine):
-    X, y, wanted = expected(name, number, kernel, several)
-    model = build(name, **SETTINGS[name][number], kernel=KERNELS[kernel], random_state=SEED, average=False)
+def is_its_box(model, X, y, wanted, kernel):
+    """A fresh model makes of the stream what the box does."""
     same(learn(model, X, y), wanted.scores)
-    assert model._learner.engine == engine
     table, found = coefficients(model, X)
     same(table, wanted.final)
     assert found == list(np.flatnonzero(wanted.final.any(axis=1)))
     fresh = stream_for(model, rounds=20, seed=1)[0]
-    same(scores_of(model, fresh), KERNELS[kernel](fresh, X) @ wanted.final)
+    same(scores_of(model, fresh), kernel(fresh, X) @ wanted.final)
     assert model.t_ == len(X)
+
+
+def is_the_mean_of_its_box(model, X, y, wanted, kernel):
+    """So does one that averages."""
+    same(learn(model, X, y), wanted.all_scores if model.average == "all" else wanted.live_scores)
+    table, found = coefficients(model, X)
+    mean = wanted.mean
+    if model.average is True:  # of the terms that outlived the last round
+        mean = np.where(wanted.final.any(axis=1, keepdims=True), mean, 0.0)
+        assert found == list(np.flatnonzero(wanted.final.any(axis=1)))
+    same(table, mean)
+    fresh = stream_for(model, rounds=20, seed=1)[0]
+    K = kernel(fresh, X)
+    same(scores_of(model, fresh), K @ mean)
+    if y is not None:
+        same(scores_of(model, fresh, output="last"), K @ wanted.final)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("name", "number", "several"), TASKS)
+def test_estimator_is_its_box(name, number, several, kernel, engine):
+    model = build(name, **SETTINGS[name][number], kernel=KERNELS[kernel], random_state=SEED, average=False)
+    is_its_box(model, *expected(name, number, kernel, several), KERNELS[kernel])
+    assert model._learner.engine == engine
 
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("average", [True, "all"])
 @pytest.mark.parametrize(("name", "number", "several"), TASKS)
 def test_averaged_estimator_is_the_mean_of_its_box(name, number, several, average):
-    X, y, wanted = expected(name, number, "uneven", several)
     model = build(name, **SETTINGS[name][number], kernel=KERNELS["uneven"], random_state=SEED, average=average)
-    same(learn(model, X, y), wanted.all_scores if average == "all" else wanted.live_scores)
-    table, found = coefficients(model, X)
-    mean = wanted.mean
-    if average is True:  # of the terms that outlived the last round
-        mean = np.where(wanted.final.any(axis=1, keepdims=True), mean, 0.0)
-        assert found == list(np.flatnonzero(wanted.final.any(axis=1)))
-    same(table, mean)
-    fresh = stream_for(model, rounds=20, seed=1)[0]
-    K = KERNELS["uneven"](fresh, X)
-    same(scores_of(model, fresh), K @ mean)
-    if y is not None:
-        same(scores_of(model, fresh, output="last"), K @ wanted.final)
+    is_the_mean_of_its_box(model, *expected(name, number, "uneven", several), KERNELS["uneven"])
 
 
 # The settings do what they are for

@@ -117,7 +117,7 @@ def test_budgets_that_project(make, name, published, away):
 
 @pytest.mark.parametrize(("name", "published"), [("Projectron", 5.38), ("ProjectronPlusPlus", 4.79)])
 def test_duplicates_do_no_harm(name, published):
-    """Published with deviations of 1.15 and 1.87, from runs that went wrong: a third of the rows of w7a repeat one."""
+    """Published with deviations of 1.15 and 1.87, from runs that went wrong: many rows of w7a are the same."""
     make = partial(getattr(onkel, f"{name}Classifier"), kernel=KERNEL, budget=100)
     mean, deviation = mistake_rates(lambda seed: make(), "w7a", 20)
     assert mean < published and deviation < 0.15

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from boxes import averaged, averaged_scores, pursuit, scores
 from streams import ESTIMATORS, KERNELS, SETTINGS, build, learn, scores_of, stream_for
-from test_presets import Expected, coefficients, same
+from test_presets import Expected, is_its_box, is_the_mean_of_its_box, same
 
 import onkel
 from onkel.hypothesis import Expansion
@@ -95,32 +95,17 @@ def expected(name, number, kernel, several):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(("name", "number", "several"), TASKS)
 def test_estimator_is_its_box(name, number, several, kernel, engine):
-    X, y, wanted = expected(name, number, kernel, several)
     model = build(name, **SETTINGS[name][number], kernel=KERNELS[kernel], random_state=SEED)
-    same(learn(model, X, y), wanted.scores)
+    is_its_box(model, *expected(name, number, kernel, several), KERNELS[kernel])
     assert model._learner.engine == engine
-    table, found = coefficients(model, X)
-    same(table, wanted.final)
-    assert found == list(np.flatnonzero(wanted.final.any(axis=1)))
-    fresh = stream_for(model, rounds=20, seed=1)[0]
-    same(scores_of(model, fresh), KERNELS[kernel](fresh, X) @ wanted.final)
-    assert model.t_ == len(X)
 
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("average", [True, "all"])
 @pytest.mark.parametrize(("name", "number", "several"), TASKS)
 def test_averaged_estimator_is_the_mean_of_its_box(name, number, several, average):
-    X, y, wanted = expected(name, number, "uneven", several)
     model = build(name, **SETTINGS[name][number], kernel=UNEVEN, random_state=SEED, average=average)
-    same(learn(model, X, y), wanted.all_scores if average == "all" else wanted.live_scores)
-    mean = wanted.mean
-    if average is True:  # of the terms that outlived the last round
-        mean = np.where(wanted.final.any(axis=1, keepdims=True), mean, 0.0)
-    same(coefficients(model, X)[0], mean)
-    fresh = stream_for(model, rounds=20, seed=1)[0]
-    same(scores_of(model, fresh), UNEVEN(fresh, X) @ mean)
-    same(scores_of(model, fresh, output="last"), UNEVEN(fresh, X) @ wanted.final)
+    is_the_mean_of_its_box(model, *expected(name, number, "uneven", several), UNEVEN)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("FSGD")])

@@ -8,7 +8,7 @@ import math
 from typing import ClassVar
 
 from onkel.budgets import Budget, Unlimited
-from onkel.estimator import Parts
+from onkel.estimator import OneKernel, Parts
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
@@ -67,7 +67,35 @@ ENGEL = (
 )
 
 
-class FSGDClassifier(Classifier):
+class _Descent(OneKernel):
+    """The fields of gradient descent in the function space, and what they stand for."""
+
+    eta: float = 0.1
+    lam: float = 0.001
+    cost: ClassVar[str] = "n d + n^2"
+
+    def _update(self) -> Gradient:
+        return Gradient(self.eta, self.lam)
+
+    def _budget(self, update: Gradient) -> Budget:
+        raise NotImplementedError
+
+    def _parts(self, kernel: Kernel, loss: Loss) -> Parts:
+        update = self._update()
+        return Expansion(kernel, self._budget(update)), loss, update
+
+
+class _FSGD(_Descent):
+    schedule: str = "constant"
+
+    def _update(self) -> Gradient:
+        return Gradient(self.eta, self.lam, self.schedule)
+
+    def _budget(self, update: Gradient) -> Budget:
+        return Unlimited()
+
+
+class FSGDClassifier(_FSGD, Classifier):
     """Functional stochastic gradient descent on a regularised loss: POLK before anything is compressed.
 
     f <- (1 - eta_t lam) f - eta_t l'(f(x)) k(x, .), with no term where the loss has no slope
@@ -86,20 +114,16 @@ class FSGDClassifier(Classifier):
     kivinen2004online: Kivinen, Smola, Williamson, IEEE TSP 52, 2004. doi:10.1109/TSP.2004.830991
     """
 
-    eta: float = 0.1
-    lam: float = 0.001
     loss: Loss | str = "hinge"
-    schedule: str = "constant"
     paper: ClassVar[str] = KIVINEN
     aliases: ClassVar[tuple[str, ...]] = ("FSGD", "functional SGD")
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
-        loss = as_loss(self.loss, "classification")
-        return Expansion(kernel, Unlimited()), loss, Gradient(self.eta, self.lam, self.schedule)
+        return self._parts(kernel, as_loss(self.loss, "classification"))
 
 
-class FSGDRegressor(Regressor):
+class FSGDRegressor(_FSGD, Regressor):
     """Functional stochastic gradient descent for regression; see FSGDClassifier. The squared loss has no tube.
 
     Composition: Learner(Expansion(kernel, Unlimited()), loss, Gradient(eta, lam, schedule))
@@ -116,35 +140,38 @@ class FSGDRegressor(Regressor):
     """
 
     eta: float = 0.2
-    lam: float = 0.001
     loss: Loss | str = "squared"
-    schedule: str = "constant"
     paper: ClassVar[str] = KIVINEN
     aliases: ClassVar[tuple[str, ...]] = ("FSGD",)
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
-        loss = as_loss(self.loss, "regression")
-        return Expansion(kernel, Unlimited()), loss, Gradient(self.eta, self.lam, self.schedule)
+        return self._parts(kernel, as_loss(self.loss, "regression"))
 
 
 PARSIMONY = 1.0  # K in the default error: K eta^(3/2) for constant steps, K eta_t^2 for diminishing ones
 
 
-def _compression(model: POLKClassifier | POLKRegressor, update: Gradient) -> Budget:
-    error, schedule = model.error, update.schedule
-    if error is None:
-        error = PARSIMONY * update.eta * (math.sqrt(update.eta) if schedule == "constant" else update.eta)
-    budget: Budget = model._choice(
-        "compression",
-        komp=Pursue(error, schedule),
-        multiple=PursueTogether(error, schedule, model.put_back),
-        dissimilarity=Dissimilarity(model.threshold),
-    )
-    return budget
+class _POLK(_FSGD):
+    compression: str = "komp"
+    error: float | None = None
+    threshold: float = 2.0
+    put_back: str = "random"
+
+    def _budget(self, update: Gradient) -> Budget:
+        error, schedule = self.error, update.schedule
+        if error is None:
+            error = PARSIMONY * update.eta * (math.sqrt(update.eta) if schedule == "constant" else update.eta)
+        budget: Budget = self._choice(
+            "compression",
+            komp=Pursue(error, schedule),
+            multiple=PursueTogether(error, schedule, self.put_back),
+            dissimilarity=Dissimilarity(self.threshold),
+        )
+        return budget
 
 
-class POLKClassifier(Classifier):
+class POLKClassifier(_POLK, Classifier):
     """POLK: functional gradient descent, and after each step as few terms as an error in f allows.
 
     f~ = (1 - eta_t lam) f - eta_t l'(f(x)) k(x, .);  f <- f~ on fewer terms, with |f - f~| <= error_t
@@ -172,24 +199,15 @@ class POLKClassifier(Classifier):
     kernel learning"
     """
 
-    eta: float = 0.1
-    lam: float = 0.001
     loss: Loss | str = "hinge"
-    schedule: str = "constant"
-    compression: str = "komp"
-    error: float | None = None
-    threshold: float = 2.0
-    put_back: str = "random"
     paper: ClassVar[str] = KOPPEL
     aliases: ClassVar[tuple[str, ...]] = ("POLK", "KOMP", "KOMP with multiple removals", "dissimilarity compression")
-    cost: ClassVar[str] = "n d + n^2"
 
     def parts(self, kernel: Kernel) -> Parts:
-        loss, update = as_loss(self.loss, "classification"), Gradient(self.eta, self.lam, self.schedule)
-        return Expansion(kernel, _compression(self, update)), loss, update
+        return self._parts(kernel, as_loss(self.loss, "classification"))
 
 
-class POLKRegressor(Regressor):
+class POLKRegressor(_POLK, Regressor):
     """POLK for regression; see POLKClassifier. The squared loss has no tube.
 
     Composition: Learner(Expansion(kernel, Pursue(error, schedule), PursueTogether(error, schedule, put_back) or
@@ -207,23 +225,23 @@ class POLKRegressor(Regressor):
     """
 
     eta: float = 0.2
-    lam: float = 0.001
     loss: Loss | str = "squared"
-    schedule: str = "constant"
-    compression: str = "komp"
-    error: float | None = None
-    threshold: float = 2.0
-    put_back: str = "random"
     paper: ClassVar[str] = KOPPEL
     aliases: ClassVar[tuple[str, ...]] = POLKClassifier.aliases
-    cost: ClassVar[str] = "n d + n^2"
 
     def parts(self, kernel: Kernel) -> Parts:
-        loss, update = as_loss(self.loss, "regression"), Gradient(self.eta, self.lam, self.schedule)
-        return Expansion(kernel, _compression(self, update)), loss, update
+        return self._parts(kernel, as_loss(self.loss, "regression"))
 
 
-class IncDecClassifier(Classifier):
+class _IncDec(_Descent):
+    insert_error: float = 0.03
+    remove_error: float = 0.03
+
+    def _budget(self, update: Gradient) -> Budget:
+        return InsertRemove(self.insert_error, self.remove_error)
+
+
+class IncDecClassifier(_IncDec, Classifier):
     """Functional gradient descent with a dictionary that grows and shrinks by two thresholds.
 
     A step becomes a term if its projection on the terms misses it by more than insert_error, else it is projected;
@@ -244,21 +262,15 @@ class IncDecClassifier(Classifier):
     kernel learning"
     """
 
-    insert_error: float = 0.03
-    remove_error: float = 0.03
-    eta: float = 0.1
-    lam: float = 0.001
     loss: Loss | str = "hinge"
     paper: ClassVar[str] = KOPPEL
     aliases: ClassVar[tuple[str, ...]] = ("IncDec", "incremental/decremental")
-    cost: ClassVar[str] = "n d + n^2"
 
     def parts(self, kernel: Kernel) -> Parts:
-        budget, loss = InsertRemove(self.insert_error, self.remove_error), as_loss(self.loss, "classification")
-        return Expansion(kernel, budget), loss, Gradient(self.eta, self.lam)
+        return self._parts(kernel, as_loss(self.loss, "classification"))
 
 
-class IncDecRegressor(Regressor):
+class IncDecRegressor(_IncDec, Regressor):
     """IncDec for regression; see IncDecClassifier. The squared loss has no tube.
 
     Composition: Learner(Expansion(kernel, InsertRemove(insert_error, remove_error)), loss, Gradient(eta, lam))
@@ -277,18 +289,23 @@ class IncDecRegressor(Regressor):
     insert_error: float = 0.1
     remove_error: float = 0.1
     eta: float = 0.2
-    lam: float = 0.001
     loss: Loss | str = "squared"
     paper: ClassVar[str] = KOPPEL
     aliases: ClassVar[tuple[str, ...]] = ("IncDec",)
-    cost: ClassVar[str] = "n d + n^2"
 
     def parts(self, kernel: Kernel) -> Parts:
-        budget, loss = InsertRemove(self.insert_error, self.remove_error), as_loss(self.loss, "regression")
-        return Expansion(kernel, budget), loss, Gradient(self.eta, self.lam)
+        return self._parts(kernel, as_loss(self.loss, "regression"))
 
 
-class SubsetSelectionClassifier(Classifier):
+class _SubsetSelection(_Descent):
+    error: float = 0.03
+    candidates: int = 4
+
+    def _budget(self, update: Gradient) -> Budget:
+        return SelectSubset(self.error, candidates=self.candidates)
+
+
+class SubsetSelectionClassifier(_SubsetSelection, Classifier):
     """Functional gradient descent, and after each step a few terms leave at once, if f changes little.
 
     The `candidates` terms that cost least alone leave together if f then changes by at most error, or else the
@@ -310,21 +327,15 @@ class SubsetSelectionClassifier(Classifier):
     learning"
     """
 
-    error: float = 0.03
-    candidates: int = 4
-    eta: float = 0.1
-    lam: float = 0.001
     loss: Loss | str = "hinge"
     paper: ClassVar[str] = KOPPEL
     aliases: ClassVar[tuple[str, ...]] = ("subset selection",)
-    cost: ClassVar[str] = "n d + n^2"
 
     def parts(self, kernel: Kernel) -> Parts:
-        budget, loss = SelectSubset(self.error, candidates=self.candidates), as_loss(self.loss, "classification")
-        return Expansion(kernel, budget), loss, Gradient(self.eta, self.lam)
+        return self._parts(kernel, as_loss(self.loss, "classification"))
 
 
-class SubsetSelectionRegressor(Regressor):
+class SubsetSelectionRegressor(_SubsetSelection, Regressor):
     """Subset selection for regression; see SubsetSelectionClassifier. The squared loss has no tube.
 
     Composition: Learner(Expansion(kernel, SelectSubset(error, candidates=candidates)), loss, Gradient(eta, lam))
@@ -341,17 +352,13 @@ class SubsetSelectionRegressor(Regressor):
     """
 
     error: float = 0.1
-    candidates: int = 4
     eta: float = 0.2
-    lam: float = 0.001
     loss: Loss | str = "squared"
     paper: ClassVar[str] = KOPPEL
     aliases: ClassVar[tuple[str, ...]] = ("subset selection",)
-    cost: ClassVar[str] = "n d + n^2"
 
     def parts(self, kernel: Kernel) -> Parts:
-        budget, loss = SelectSubset(self.error, candidates=self.candidates), as_loss(self.loss, "regression")
-        return Expansion(kernel, budget), loss, Gradient(self.eta, self.lam)
+        return self._parts(kernel, as_loss(self.loss, "regression"))
 
 
 class QKLMSRegressor(Regressor):
