@@ -115,7 +115,7 @@ def table(file: Path) -> str:
 
 def main(folder: Path, names: list[str]) -> None:
     """Run the sets named, or write the table."""
-    file = folder / "budgets.csv"
+    file = folder / "protocol.csv"
     folder.mkdir(parents=True, exist_ok=True)
     if "--table" in names:
         print(table(file))
