@@ -1,7 +1,7 @@
 """BDUOL against other learners on a budget, by the protocol of its paper: the results in papers/zhao2012bduol.
 
-python benchmarks/bduol.py papers/zhao2012bduol [SET ...]   (needs the data: $ONKEL_DATA or ../shared/data)
-python benchmarks/bduol.py papers/zhao2012bduol --table     (from the runs that are kept)
+python benchmarks/bduol.py papers/zhao2012bduol/results [SET ...]   (needs the data: $ONKEL_DATA or ../shared/data)
+python benchmarks/bduol.py papers/zhao2012bduol/results --table     (from the runs that are kept)
 
 A random half of a set serves to choose C, the other half is learned online.
 """
@@ -115,7 +115,7 @@ def table(file: Path) -> str:
 
 def main(folder: Path, names: list[str]) -> None:
     """Run the sets named, or write the table."""
-    file = folder / "comparison.csv"
+    file = folder / "protocol.csv"
     folder.mkdir(parents=True, exist_ok=True)
     if "--table" in names:
         print(table(file))

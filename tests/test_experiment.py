@@ -376,11 +376,9 @@ def test_every_paper_is_complete(paper_):
 
 
 @HERE
-@pytest.mark.parametrize("path", sorted(PAPERS.glob("*/results/*.csv")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(PAPERS.glob("*/*.toml")), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_kept_results_are_of_the_protocol(path):
-    if path.stem.endswith("-compared"):
-        return
-    found = experiment.read(path.parents[1] / f"{path.stem}.toml")
-    for run in Results(path).runs:
+    found = experiment.read(path)
+    for run in Results(path.parent / "results" / f"{path.stem}.csv").runs:
         assert run.set in found.sets and run.algorithm in found.contenders
         assert run.seen > 0 and run.seconds >= 0 and run.run >= experiment.CHOICE
