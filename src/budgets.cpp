@@ -421,10 +421,12 @@ void Landmarks::step_along(const T* k, double* step) {
         }
         matrix = std::make_unique<Matrix<T>>(transposed, budget_, rank);
     }
-    static thread_local Vectors<T> z, moved;
+    static thread_local Vectors<T> whole, z, moved;
+    whole.assign(matrix->padded(), T(0));  // k may be followed by anything
+    std::copy_n(k, budget_, whole.begin());
     z.resize(rank);
     moved.resize(matrix->padded());
-    matrix->multiply_transposed(k, z.data());  // the rows beyond the landmarks are 0
+    matrix->multiply_transposed(whole.data(), z.data());
     matrix->multiply({z.data(), nullptr, nullptr, 1, rank}, moved.data(), 0);
     std::copy(moved.begin(), moved.begin() + static_cast<std::ptrdiff_t>(budget_), step);
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 import onkel
 from onkel import cli, comparison, experiment
@@ -122,6 +123,7 @@ def test_settings_are_chosen_on_an_order_that_is_not_reported(paper):
 
 
 def test_processes_change_nothing(paper):
+    get_reusable_executor().shutdown()  # processes left from another test know another data folder
     found = experiment.read("key2000words/table1")
     one, two = Results(paper / "one.csv"), Results(paper / "two.csv")
     experiment.run(found, one, runs=2, algorithms=["Perceptron"])
