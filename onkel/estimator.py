@@ -198,8 +198,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _refuse_too_large(self, X: Any) -> None:
         """Refuse rows whose k(x, x) overflows, before anything is learned."""
-        if not self._started:
-            self._check_params()
         reach = self._learner.reach if self._started else math.inf
         if reach < math.inf and not border.largest(X) * X.shape[1] < reach:
             self._learner.check(X)
