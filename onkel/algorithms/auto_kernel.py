@@ -11,12 +11,11 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils.validation import check_is_fitted
 
 from onkel import native
-from onkel.estimator import Array, Estimator, Parts
+from onkel.algorithms.multi_kernel import Weighted
+from onkel.estimator import Array, Parts
 from onkel.faces import ClassifierFace, RegressorFace
 from onkel.hedge import Hedge, seeds
 from onkel.hypothesis import Expansion, Features
@@ -37,7 +36,7 @@ CESA = (
 )
 
 
-class _AutoKernel(Estimator):
+class _AutoKernel(Weighted):
     """The fields of AutoKernel, and what they stand for."""
 
     components: int = 1000
@@ -69,18 +68,6 @@ class _AutoKernel(Estimator):
         ]
         hedge = native.engine(Hedge(learners, seed=run["seed"], jobs=effective_n_jobs(self.n_jobs), **self._hedge()))
         return Scaled(hedge, columns=len(keys), target=self.target, dtype=run["dtype"])
-
-    @property
-    def kernels_(self) -> tuple[Kernel, ...]:
-        """The kernels of the components, for features scaled so that rows are at a mean squared distance of 1."""
-        check_is_fitted(self)
-        return self._recipe._pool(self._run["columns"])
-
-    @property
-    def weights_(self) -> Array:
-        """The weight of each component; they sum to 1."""
-        check_is_fitted(self)
-        return np.asarray(self._learner.weights)
 
 
 class AutoKernelClassifier(_AutoKernel, ClassifierFace):

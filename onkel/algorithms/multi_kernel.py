@@ -65,7 +65,23 @@ GAUSSIANS: tuple[Kernel, ...] = tuple(Gaussian(0.5 * 4.0**-i) for i in range(-6,
 POOL: tuple[Kernel, ...] = (*(Polynomial(p, 0.0) for p in (1, 2, 3)), *GAUSSIANS)
 
 
-class Pool(Estimator):
+class Weighted(Estimator):
+    """Algorithms that weigh several kernels."""
+
+    @property
+    def kernels_(self) -> tuple[Kernel, ...]:
+        """The kernels with "auto" resolved."""
+        check_is_fitted(self)
+        return self._recipe._pool(self._run["columns"])
+
+    @property
+    def weights_(self) -> Array:
+        """The weight of each kernel; they sum to 1."""
+        check_is_fitted(self)
+        return np.asarray(self._learner.weights)
+
+
+class Pool(Weighted):
     """Algorithms with several kernels.
 
     Parameters
@@ -106,18 +122,6 @@ class Pool(Estimator):
         ]
         jobs = effective_n_jobs(self.n_jobs)
         return native.engine(Hedge(learners, seed=run["seed"], dtype=run["dtype"], jobs=jobs, **self._hedge()))
-
-    @property
-    def kernels_(self) -> tuple[Kernel, ...]:
-        """The kernels with "auto" resolved."""
-        check_is_fitted(self)
-        return self._recipe._pool(self._run["columns"])
-
-    @property
-    def weights_(self) -> Array:
-        """The weight of each kernel; they sum to 1."""
-        check_is_fitted(self)
-        return np.asarray(self._learner.weights)
 
     @property
     def sizes_(self) -> Array:
