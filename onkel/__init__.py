@@ -7,6 +7,7 @@ from onkel.algorithms import catalogue, estimators
 from onkel.algorithms.auto_kernel import *  # noqa: F403
 from onkel.algorithms.double_update import *  # noqa: F403
 from onkel.algorithms.feature_maps import *  # noqa: F403
+from onkel.algorithms.feature_pools import *  # noqa: F403
 from onkel.algorithms.gradients import *  # noqa: F403
 from onkel.algorithms.group_sparsity import *  # noqa: F403
 from onkel.algorithms.merging import *  # noqa: F403

@@ -17,12 +17,12 @@ from test_presets import Slots, same
 
 import onkel
 from onkel import plots
-from onkel.algorithms.multi_kernel import GAUSSIANS, POOL
 from onkel.hedge import Hedge, seeds
 from onkel.hypothesis import Expansion
 from onkel.kernels import Cauchy, Gaussian, Laplacian, Linear, Polynomial
 from onkel.losses import Mistake
 from onkel.maps import Fourier
+from onkel.pool import GAUSSIANS, POOL
 from onkel.random import Random
 
 SEED = 7
