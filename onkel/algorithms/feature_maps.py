@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import border
 from onkel.budgets import Landmarks, ReplaceSmallest, Stop
 from onkel.estimator import Array, OneKernel, Parts
-from onkel.faces import Classifier, Regressor
+from onkel.faces import Classifier, Examples, Regressor
 from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.kernels import Kernel
 from onkel.losses import EpsilonInsensitive, Hinge, Loss, as_loss
@@ -48,7 +47,7 @@ ZHANG = (
 )
 
 
-class _Fourier(OneKernel):
+class _FOGD(OneKernel):
     """The fields of FOGD, and what they stand for."""
 
     components: int = 400
@@ -56,6 +55,8 @@ class _Fourier(OneKernel):
     eta_unscaled: float | None = None
     schedule: str = "constant"
     map: str = "fourier"
+    paper: ClassVar[str] = LU
+    cost: ClassVar[str] = "D d"
 
     def _features(self, kernel: Kernel) -> Features:
         kinds: dict[str, Map] = self._choice(
@@ -83,8 +84,11 @@ class _Fourier(OneKernel):
             raise ValueError(f"the schedule {self.schedule!r} needs a step: set eta")
         return DistanceOverGradient()
 
+    def parts(self, kernel: Kernel) -> Parts:
+        return self._features(kernel), self._loss(), self._update()
 
-class FOGDClassifier(_Fourier, Classifier):
+
+class FOGDClassifier(_FOGD, Classifier):
     """Fourier online gradient descent: linear in random features of the kernel, at constant cost and memory.
 
     z(x) = [cos q, sin q] / sqrt(components);  w <- w - eta_t l'(<w, z(x)>) z(x)
@@ -110,15 +114,10 @@ class FOGDClassifier(_Fourier, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("FOGD", "MFOGD", "Fourier OGD", "RKS", "ORF", "SORF", "Fastfood")
-    cost: ClassVar[str] = "D d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._features(kernel), as_loss(self.loss, "classification"), self._update()
 
 
-class FOGDRegressor(_Fourier, Regressor):
+class FOGDRegressor(_FOGD, Regressor):
     """Fourier online gradient descent for regression.
 
     w <- w - eta_t l'(<w, z(x)> - y) z(x); the squared loss is r^2 / 2 outside the tube |r| <= epsilon
@@ -140,33 +139,30 @@ class FOGDRegressor(_Fourier, Regressor):
 
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("FOGD", "FOGD-R")
-    cost: ClassVar[str] = "D d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._features(kernel), as_loss(self.loss, "regression", epsilon=self.epsilon), self._update()
 
 
-class _Nystrom(OneKernel):
+class _NOGD(OneKernel):
     """The fields of NOGD, and what they stand for."""
 
     budget: int = 100
     rank: int | None = None
     eta: float = 0.2
     switch: str = "lazy"
+    paper: ClassVar[str] = LU
+    cost: ClassVar[str] = "B d (+ B k)"
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"rank": 100}  # river's streams are not scaled: K is a unit matrix, and a cut through equals is arbitrary
 
-    def _expansion(self, kernel: Kernel) -> Expansion:
+    def parts(self, kernel: Kernel) -> Parts:
         Stop(self.budget)  # is it a budget?
         rank = max(1, self.budget // 5) if self.rank is None else self.rank
-        return Expansion(kernel, Landmarks(self.budget, rank, self.switch))
+        return Expansion(kernel, Landmarks(self.budget, rank, self.switch)), self._loss(), Gradient(self.eta)
 
 
-class NOGDClassifier(_Nystrom, Classifier):
+class NOGDClassifier(_NOGD, Classifier):
     """Nyström online gradient descent: an expansion whose terms become the landmarks of a Nyström map.
 
     OGD until f has `budget` terms; then, with K = V D V' their kernel matrix and its `rank` largest eigenvalues,
@@ -189,15 +185,10 @@ class NOGDClassifier(_Nystrom, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("NOGD", "MNOGD", "Nystrom OGD")
-    cost: ClassVar[str] = "B d (+ B k)"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._expansion(kernel), as_loss(self.loss, "classification"), Gradient(self.eta)
 
 
-class NOGDRegressor(_Nystrom, Regressor):
+class NOGDRegressor(_NOGD, Regressor):
     """Nyström online gradient descent for regression.
 
     As NOGDClassifier, with steps -eta l'(f(x) - y); the squared loss is r^2 / 2 outside the tube |r| <= epsilon
@@ -218,16 +209,10 @@ class NOGDRegressor(_Nystrom, Regressor):
 
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("NOGD", "NOGD-R")
-    cost: ClassVar[str] = "B d (+ B k)"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        loss = as_loss(self.loss, "regression", epsilon=self.epsilon)
-        return self._expansion(kernel), loss, Gradient(self.eta)
 
 
-class _Reparameterized(OneKernel):
+class _RRF(OneKernel):
     """The fields of RRF, and what they stand for."""
 
     components: int = 100
@@ -236,13 +221,16 @@ class _Reparameterized(OneKernel):
     lam: float = 0.0
     clip: float = 20.0
     words: ClassVar[dict[str, str]] = {"Reparameterized.eta": "eta_kernel"}
+    paper: ClassVar[str] = NGUYEN
+    cost: ClassVar[str] = "D d"
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"eta_kernel": 0.0}  # river's streams are not scaled: there, learned widths are chaotic
 
-    def _features(self, kernel: Kernel) -> Features:
-        return Features(Reparameterized(kernel, self.components, self.eta_kernel, self.clip))
+    def parts(self, kernel: Kernel) -> Parts:
+        features = Features(Reparameterized(kernel, self.components, self.eta_kernel, self.clip))
+        return features, self._loss(), Gradient(self.eta, self.lam)
 
     @property
     def widths_(self) -> Array:
@@ -251,7 +239,7 @@ class _Reparameterized(OneKernel):
         return np.asarray(np.exp(self._learner.state()["map.log_widths"]))
 
 
-class RRFClassifier(_Reparameterized, Classifier):
+class RRFClassifier(_RRF, Classifier):
     """Reparameterized random features: the kernel's width is learned for each feature, along with the weights.
 
     q = sum_j exp(g_j) e_j x_j with e drawn once;  z(x) = [cos q, sin q] / sqrt(components)
@@ -276,15 +264,10 @@ class RRFClassifier(_Reparameterized, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = NGUYEN
     aliases: ClassVar[tuple[str, ...]] = ("RRF", "RRF-Hinge", "RRF-Logit")
-    cost: ClassVar[str] = "D d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._features(kernel), as_loss(self.loss, "classification"), Gradient(self.eta, self.lam)
 
 
-class RRFRegressor(_Reparameterized, Regressor):
+class RRFRegressor(_RRF, Regressor):
     """Reparameterized random features for regression.
 
     As RRFClassifier, with l' = l'(f(x) - y); the squared loss r^2 / 2 has no tube
@@ -307,16 +290,14 @@ class RRFRegressor(_Reparameterized, Regressor):
     eta: float = 0.1
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    paper: ClassVar[str] = NGUYEN
     aliases: ClassVar[tuple[str, ...]] = ("RRF", "RRF-l1", "RRF-l2", "RRF-eps")
-    cost: ClassVar[str] = "D d"
 
-    def parts(self, kernel: Kernel) -> Parts:
-        tube = {} if self.loss == "squared" else {"epsilon": self.epsilon}
-        return self._features(kernel), as_loss(self.loss, "regression", **tube), Gradient(self.eta, self.lam)
+    def _loss(self) -> Loss:
+        tube = None if self.loss == "squared" else self.epsilon
+        return as_loss(self.loss, self.task, epsilon=tube)
 
 
-class _Dual(OneKernel):
+class _DualSGD(OneKernel):
     """The fields of DualSGD, and what they stand for."""
 
     budget: int = 100
@@ -325,6 +306,8 @@ class _Dual(OneKernel):
     lam: float = 0.001
     maintenance: str = "merge"
     insert_always: bool = False
+    paper: ClassVar[str] = LE
+    cost: ClassVar[str] = "(B + D) d"
 
     def _hypothesis(self, kernel: Kernel) -> Hypothesis:
         makers = self._choice(
@@ -337,8 +320,11 @@ class _Dual(OneKernel):
         made: Hypothesis = makers()
         return made
 
+    def parts(self, kernel: Kernel) -> Parts:
+        return self._hypothesis(kernel), self._loss(), Pegasos(self.lam)
 
-class DualSGDClassifier(_Dual, Classifier):
+
+class DualSGDClassifier(_DualSGD, Classifier):
     """Dual space gradient descent: few terms in the kernel's space, and all that came before in random features.
 
     f(x) = sum_i a_i k(x_i, x) + <v, z(x)>;  f <- (1 - 1/t) f;  a new term has a = -l' / (lam t)
@@ -364,15 +350,10 @@ class DualSGDClassifier(_Dual, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = LE
     aliases: ClassVar[tuple[str, ...]] = ("DualSGD", "DualSGD-Hinge", "DualSGD-Logit")
-    cost: ClassVar[str] = "(B + D) d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._hypothesis(kernel), as_loss(self.loss, "classification"), Pegasos(self.lam)
 
 
-class DualSGDRegressor(_Dual, Regressor):
+class DualSGDRegressor(_DualSGD, Regressor):
     """Dual space gradient descent for regression.
 
     As DualSGDClassifier, with l' = l'(f(x) - y)
@@ -395,15 +376,10 @@ class DualSGDRegressor(_Dual, Regressor):
     lam: float = 0.01
     loss: Loss | str = "epsilon_insensitive"
     epsilon: float = 0.1
-    paper: ClassVar[str] = LE
     aliases: ClassVar[tuple[str, ...]] = ("DualSGD", "DualSGD-eps", "DualSGD-l1")
-    cost: ClassVar[str] = "(B + D) d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._hypothesis(kernel), as_loss(self.loss, "regression", epsilon=self.epsilon), Pegasos(self.lam)
 
 
-class _Batch(OneKernel):
+class _LLSVM(OneKernel):
     """LLSVM learns from all rows at once: it can be fitted and asked, but does not go on learning."""
 
     budget: int = 100
@@ -411,6 +387,9 @@ class _Batch(OneKernel):
     lam: float = 1.0
     landmarks: str = "kmeans"
     chunk: int = 50_000
+    paper: ClassVar[str] = ZHANG
+    aliases: ClassVar[tuple[str, ...]] = ("LLSVM",)
+    cost: ClassVar[str] = "batch"
     online: ClassVar[bool] = False
     river_kind: ClassVar[str] = ""
 
@@ -420,18 +399,24 @@ class _Batch(OneKernel):
     learn = partial_fit = learn_one = learn_many = property(_no_stream)
 
     def parts(self, kernel: Kernel) -> Parts:
-        raise NotImplementedError
-
-    def _checked(self) -> float:
-        """C of the machine, after a look at the parameters."""
         if not is_number(self.lam) or not 0 < self.lam < math.inf:
             raise ValueError(f"Part.lam must be > 0, got {self.lam!r}")
         Nystrom(rank=self.rank)
         if not isinstance(self.chunk, Integral) or isinstance(self.chunk, bool) or self.chunk < 1:
             raise ValueError(f"Part.chunk must be an integer >= 1, got {self.chunk!r}")
-        return 1 / self.lam
+        return Expansion(kernel, Stop(self.budget)), self._loss(), PassiveAggressive(C=1 / self.lam)
 
-    def _solve(self, X: Any, target: Array, weight: Array | None, svm: Any) -> None:
+    def _machine(self) -> Any:
+        """The linear machine."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to all rows."""
+        fresh = self._fresh()
+        fresh._solve(*fresh._ready(X, y, None, sample_weight))
+        return self._become(fresh)
+
+    def _solve(self, X: Any, target: Array, weight: Array | None) -> None:
         """Landmarks, their Nyström features, and a linear machine on them, written down as an expansion."""
         Z = self._landmarks(X)
         kernel = self.kernel_
@@ -443,6 +428,7 @@ class _Batch(OneKernel):
                 kernel(rows.toarray() if hasattr(rows, "toarray") else rows, Z) @ transform.T
             )
         seed = self._run["seed"] % 2**32
+        svm = self._machine()
         svm.set_params(C=1 / self.lam, fit_intercept=False, dual=True, max_iter=20_000, random_state=seed)
         svm.fit(features, target, weight)
         coef = np.atleast_2d(svm.coef_) @ transform
@@ -455,7 +441,7 @@ class _Batch(OneKernel):
         return np.asarray(chooser(X[: self.chunk] if chooser is means_of else X, self.budget, self._run["seed"]))
 
 
-class LLSVMClassifier(_Batch, Classifier):
+class LLSVMClassifier(_LLSVM, Classifier):
     """Low-rank linearised SVM, the batch baseline: a linear machine on Nyström features, fitted to all rows at once.
 
     z(x) = K_ZZ^-1/2 k_Z(x) for landmarks Z;  min_w |w|^2 / 2 + (1/lam) sum_i max(0, 1 - y_i <w, z(x_i)>)
@@ -477,30 +463,21 @@ class LLSVMClassifier(_Batch, Classifier):
     zhang2012scaling: Zhang, Lan, Wang, Moerchen, AISTATS, 2012
     """
 
-    paper: ClassVar[str] = ZHANG
-    aliases: ClassVar[tuple[str, ...]] = ("LLSVM",)
-    cost: ClassVar[str] = "batch"
+    def _loss(self) -> Loss:
+        return Hinge()
 
-    def parts(self, kernel: Kernel) -> Parts:
-        return Expansion(kernel, Stop(self.budget)), Hinge(), PassiveAggressive(C=self._checked())
+    def _machine(self) -> Any:
+        return LinearSVC(loss="hinge")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to all rows."""
-        return self._become(self._fresh()._fit(X, y, sample_weight))
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        X = self._rows(X, first=True)
-        y = border.as_labels(y, X)
-        weight = border.as_weight(sample_weight, X)
-        self._refuse_too_large(X)
-        if len(border.different(y)) < 2:
-            raise ValueError(f"y holds one class only, {y.tolist()[0]!r}: a machine needs two")
-        self._know(y, None, X, None)
-        self._solve(X, np.searchsorted(self.classes_, y), weight, LinearSVC(loss="hinge"))
-        return self
+    def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
+        X, target, weight = super()._ready(X, y, classes, sample_weight)
+        if np.all(target == target[0]):
+            label = self._labels(target[:1, None]).tolist()[0]
+            raise ValueError(f"y holds one class only, {label!r}: a machine needs two")
+        return X, target, weight
 
 
-class LLSVMRegressor(_Batch, Regressor):
+class LLSVMRegressor(_LLSVM, Regressor):
     """Low-rank linearised support vector regression, the batch baseline: fitted to all rows at once.
 
     z(x) = K_ZZ^-1/2 k_Z(x) for landmarks Z;  min_w |w|^2 / 2 + (1/lam) sum_i max(0, |y_i - <w, z(x_i)>| - epsilon)
@@ -519,23 +496,9 @@ class LLSVMRegressor(_Batch, Regressor):
     """
 
     epsilon: float = 0.1
-    paper: ClassVar[str] = ZHANG
-    aliases: ClassVar[tuple[str, ...]] = ("LLSVM",)
-    cost: ClassVar[str] = "batch"
 
-    def parts(self, kernel: Kernel) -> Parts:
-        update = PassiveAggressive(C=self._checked())
-        return Expansion(kernel, Stop(self.budget)), EpsilonInsensitive(self.epsilon), update
+    def _loss(self) -> Loss:
+        return EpsilonInsensitive(self.epsilon)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to all rows."""
-        return self._become(self._fresh()._fit(X, y, sample_weight))
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        X = self._rows(X, first=True)
-        target = border.as_target(y, X)
-        weight = border.as_weight(sample_weight, X)
-        self._refuse_too_large(X)
-        self._begin(1, X, None)
-        self._solve(X, target, weight, LinearSVR(epsilon=self.epsilon, loss="epsilon_insensitive"))
-        return self
+    def _machine(self) -> Any:
+        return LinearSVR(epsilon=self.epsilon, loss="epsilon_insensitive")
