@@ -68,7 +68,7 @@ class Grouped(Pool):
 
     def _terms(self) -> tuple[Any, Array]:
         f = self._groups
-        order = np.argsort(f.basis["born"][:, 0], kind="stable")
+        order = np.argsort(f.born, kind="stable")
         coef = (f.weights * f.scales * f.shares)[:, :, None] * f.coef[:, None]
         return f.basis.matrix()[order], coef[order]
 
