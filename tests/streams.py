@@ -68,6 +68,9 @@ def regression(rounds=ROUNDS, seed=0, form="dense"):
     return X, signal(X, seed)
 
 
+STREAMS = {"binary": (binary, 1), "several": (multiclass, CLASSES), "regression": (regression, 1)}  # and outputs
+
+
 def takes_several(name):
     """May there be more than two classes?"""
     return issubclass(EVERY[name], ClassifierFace) and not EVERY[name].two_classes
