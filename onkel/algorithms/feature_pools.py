@@ -9,6 +9,7 @@ import numpy as np
 
 from onkel import native
 from onkel.algorithms.feature_maps import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from onkel.algorithms.multi_kernel import LU
 from onkel.estimator import Array, OneKernel, Parts
 from onkel.faces import ClassifierFace, RegressorFace
 from onkel.hypothesis import Features
@@ -30,7 +31,6 @@ __all__ = [
     "RakerRegressor",
 ]
 
-LU = "Lu, Hoi, Sahoo, Zhao: Budget online multiple kernel learning. arXiv:1511.04813, 2015"
 SHEN = (
     "Shen, Chen, Giannakis: Random feature-based online multi-kernel learning in environments with unknown dynamics. "
     "JMLR 20, 2019"

@@ -63,7 +63,7 @@ WANG = (
     "Wang, Crammer, Vucetic: Breaking the curse of kernelization: budgeted stochastic gradient descent for "
     "large-scale SVM training. JMLR 13, 2012"
 )
-ZHANG = "Zhang, Yi, Jin, Lin, He: Online kernel learning with a near optimal sparsity bound. ICML, 2013"
+ZHANG2013 = "Zhang, Yi, Jin, Lin, He: Online kernel learning with a near optimal sparsity bound. ICML, 2013"
 
 
 class _OGD(OneKernel):
@@ -301,7 +301,7 @@ class KLRSGDClassifier(Classifier):
     eta: float = 0.1
     R: float = math.inf
     words: ClassVar[dict[str, str]] = {"Gradient.radius": "R"}
-    paper: ClassVar[str] = ZHANG
+    paper: ClassVar[str] = ZHANG2013
     aliases: ClassVar[tuple[str, ...]] = ("KLR-SGD", "Baseline", "non-conservative KLR")
     cost: ClassVar[str] = "n d"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+from onkel.algorithms.gradients import KIVINEN
 from onkel.budgets import Budget, Unlimited
 from onkel.estimator import OneKernel, Parts
 from onkel.faces import Classifier, Regressor
@@ -41,10 +42,6 @@ __all__ = [
     "SubsetSelectionRegressor",
 ]
 
-KIVINEN = (
-    "Kivinen, Smola, Williamson: Online learning with kernels. "
-    "IEEE Transactions on Signal Processing 52, 2004. doi:10.1109/TSP.2004.830991"
-)
 KOPPEL = (
     "Koppel, Warnell, Stump, Ribeiro: Parsimonious online learning with kernels via sparse projections in function "
     "space. JMLR 20, 2019"

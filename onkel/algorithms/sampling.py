@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+from onkel.algorithms.gradients import ZHANG2013
 from onkel.budgets import Unlimited
 from onkel.estimator import OneKernel, Parts
 from onkel.faces import Classifier, Regressor
@@ -22,7 +23,6 @@ __all__ = [
 ]
 
 LU = "Lu, Zhao, Hoi: Online sparse passive aggressive learning with kernels. SDM, 2016. doi:10.1137/1.9781611974348.76"
-ZHANG2013 = "Zhang, Yi, Jin, Lin, He: Online kernel learning with a near optimal sparsity bound. ICML, 2013"
 ZHANG2012 = (
     "Zhang, Jin, Chen, Lin, He: Efficient online learning for large-scale sparse kernel logistic regression. AAAI, 2012"
 )
