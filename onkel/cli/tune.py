@@ -131,6 +131,9 @@ def _print(tuned: Tuned, stream: Stream) -> None:
     console.print(Text.assemble((stream.name, "bold"), f": {stream.description}"))
     words = f"{len(tuned.candidates)} settings over {tuned.examples:,} examples, at the cost of {tuned.cost:.1f} runs"
     console.print(Text(f"{words} ({tuned.seconds:.1f} s)", style="dim"))
+    if tuned.refused:
+        why = next(iter(tuned.refused.values()))
+        console.print(Text(f"{len(tuned.refused)} settings left out that make no learner, such as: {why}", style="dim"))
     rows = table("setting", report.measure(stream.task), "examples")
     for candidate in tuned.candidates[:SHOWN]:
         rows.add_row(Text(candidate.name), _error(candidate), f"{candidate.seen:,}")
@@ -147,6 +150,7 @@ def _as_data(tuned: Tuned, stream: Stream) -> dict[str, Any]:
         "examples": tuned.examples,
         "cost": tuned.cost,
         "seconds": tuned.seconds,
+        "refused": dict(tuned.refused),
         "candidates": [
             {
                 "name": one.name,
