@@ -276,9 +276,10 @@ def test_interrupted_shows_what_was_finished(capsys: Capture, monkeypatch: pytes
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_control_c_from_outside() -> None:
-    command = "import sys; from onkel.cli import main; print('ready', flush=True); sys.exit(main())"
-    words = [sys.executable, "-c", command, "race", "digits", "--orders", "1000", "--algorithms", "PA"]
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_control_c_from_outside(jobs: str) -> None:
+    command = "from onkel.cli import shell; print('ready', flush=True); shell()"
+    words = [sys.executable, "-c", command, "race", "digits", "--orders", "1000", "--algorithms", "PA", "--jobs", jobs]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
