@@ -16,7 +16,8 @@ import pytest
 
 import onkel
 from onkel import datasets, evaluate, report
-from onkel.cli import COMMANDS, algorithms, main, show
+from onkel.algorithms import Entry, find
+from onkel.cli import COMMANDS, algorithms, main, models, show
 from onkel.cli.race import BUDGETS, LINEUP, WIDTHS
 from onkel.cli.source import FACES
 from onkel.sources import Source
@@ -245,6 +246,37 @@ def test_words_that_make_no_sense(words: list[str], sentence: str, capsys: Captu
         main(words)
     assert end.value.code == 2
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("entry", onkel.catalogue(), ids=lambda entry: entry.name)
+def test_every_name_of_the_papers_is_that_algorithm_or_variant(entry: Entry) -> None:
+    for alias in entry.aliases:
+        assert find(alias) == entry
+        assert alias.lower() != entry.name.lower()
+    for face, cls in entry.classes.items():
+        for variant, settings in cls.variants.items():
+            found = find(variant.upper())
+            assert (found.name, found.title, found.settings) == (entry.name, variant, settings)
+            assert found.classes[face] is cls
+            cls(**settings)._check_params()
+
+
+def test_variants_are_learners_of_their_own(table: Path, capsys: Capture) -> None:
+    assert main([*race_of(table), "--algorithms", "BSGD-M,BSGD,bsgd", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["races"]
+    kinds = {result["name"]: result["settings"]["maintenance"] for result in found["results"]}
+    assert kinds == {"BSGD-M": "merge", "BSGD": "remove"}
+    words = ["--algorithms", "BSGD-M,BSGD", "--try", "gamma=0.1", "--try", "lam=0.1", "--json"]
+    assert main(["tune", *race_of(table)[1:], *words]) == 0
+    tuned = json.loads(capsys.readouterr().out)["candidates"]
+    kinds = {one["name"]: one["settings"]["maintenance"] for one in tuned}
+    assert kinds == {"BSGD maintenance=merge gamma=0.1 lam=0.1": "merge", "BSGD gamma=0.1 lam=0.1": "remove"}
+    assert models.make("BDUOL_near", "classification", {}).maintenance == "nearest"
+    assert models.make("BSGD-M", "classification", {"maintenance": "project"}).maintenance == "project"
+    assert main(["algorithms", "BSGD"]) == 0
+    shown = capsys.readouterr().out
+    assert "also called: -\n" in shown
+    assert "BSGD-M (maintenance='merge')" in shown
 
 
 # -- interruption

@@ -214,9 +214,10 @@ def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace)
             continue
         known = face().get_params(deep=False)
         settings = {k: v for k, v in common.items() if k in known} | LINEUP[stream.task].get(entry.name, {})
+        settings |= entry.settings
         if {"kernel", "budget"} <= known.keys():  # a pool of kernels knows its own
             settings["budget"] = arguments.budget or BUDGETS.get(stream.name, BUDGET)
-        models[entry.name] = face(**settings)
+        models[entry.title] = face(**settings)
     return models
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from onkel import report, tuning
 from onkel.cli import models, source
 from onkel.cli.show import Walk, finite, table
-from onkel.cli.words import Problem, check_writable, jobs, names, positive, whole, width
+from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
 from onkel.stream import Stream
 from onkel.tuning import Candidate, Tuned
@@ -111,10 +111,11 @@ def _settings(arguments: argparse.Namespace, stream: Stream) -> dict[str, Any]:
     """All settings to try, by name."""
     made: dict[str, Any] = {}
     fixed, tried, used = dict(arguments.set), dict(arguments.tried), set()
-    for name in arguments.algorithms:
-        model = models.make(name, stream.task, {"random_state": arguments.seed} | fixed)
+    for entry in algorithms(arguments.algorithms):
+        model = models.make(entry.title, stream.task, {"random_state": arguments.seed} | fixed)
         known = {"gamma", *model.get_params(deep=False)}
-        values = tuning.values(model, arguments.grid, stream.features) | tried
+        variant = {key: [value] for key, value in entry.settings.items()}
+        values = variant | tuning.values(model, arguments.grid, stream.features) | tried
         used |= known & set(tried)
         made |= tuning.grid(model, **{key: value for key, value in values.items() if key in known - set(fixed)})
     for name in set(tried) - used:
