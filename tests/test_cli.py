@@ -279,6 +279,19 @@ def test_variants_are_learners_of_their_own(table: Path, capsys: Capture) -> Non
     assert "BSGD-M (maintenance='merge')" in shown
 
 
+def test_learners_that_cannot_are_left_out(capsys: Capture) -> None:
+    words = ["race", "iris", "--limit", "5", "--quiet", "--algorithms"]
+    assert main([*words, "all"]) == 0
+    output = capsys.readouterr()
+    said, *more = output.err.splitlines()
+    assert not more
+    assert said.startswith("onkel: left out of iris, which they cannot learn: BDUOL, ")
+    assert {"TVM", "KLMS"} <= set(said.replace(",", "").split())
+    assert "\nPA " in output.out
+    assert main([*words, "PA,BDUOL"]) == 2
+    assert capsys.readouterr().err == "onkel: BDUOL knows two classes only, and iris has more: leave it out\n"
+
+
 # -- interruption
 
 

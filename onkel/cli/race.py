@@ -18,7 +18,9 @@ from onkel.cli.show import Display, finite, table
 from onkel.cli.source import FACES
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream
+from onkel.estimator import Estimator
 from onkel.evaluate import Lap, Standings
+from onkel.faces import Classifier
 from onkel.kernels import Gaussian
 from onkel.measures import MEASURES
 
@@ -123,6 +125,8 @@ def _race(arguments: argparse.Namespace) -> int:
     notice = ""
     for i, stream in enumerate(streams):
         models = _models(entries, stream, arguments)
+        if arguments.algorithms is not None and (unfit := [e.title for e in entries if e.title not in models]):
+            print(f"onkel: left out of {stream.name}, which they cannot learn: {', '.join(unfit)}", file=sys.stderr)
         if not models:
             continue
         standings, interrupted = _run(models, stream, arguments)
@@ -191,14 +195,23 @@ def _chosen(names: list[str] | None) -> list[Entry]:
 
 
 def _check_chosen(entries: list[Entry], streams: list[Stream], *, named: bool) -> None:
-    """Refuse an algorithm that was named but has no face for any of the streams."""
-    faces = {FACES[stream.task] for stream in streams}
+    """Refuse an algorithm that was named but can learn none of the streams."""
     for entry in entries:
         if not entry.online:
             raise Problem(f"{entry.name} learns from all rows at once and cannot race: leave it out")
-        if named and not faces & set(entry.classes):
+        if not named or any(_face(entry, stream) for stream in streams):
+            continue
+        if not {FACES[stream.task] for stream in streams} & set(entry.classes):
             kinds = " or ".join(sorted({stream.task for stream in streams}))
             raise Problem(f"{entry.name} does {' and '.join(entry.tasks)}, not {kinds}; leave it out or say --task")
+        raise Problem(f"{entry.name} knows two classes only, and {streams[0].name} has more: leave it out")
+
+
+def _face(entry: Entry, stream: Stream) -> type[Estimator] | None:
+    """The estimator for a stream; None if it cannot learn it."""
+    face = entry.classes.get(FACES[stream.task])
+    two = face is not None and issubclass(face, Classifier) and face.two_classes
+    return None if two and stream.classes is not None and len(stream.classes) > 2 else face
 
 
 def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -209,7 +222,7 @@ def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace)
         common["kernel"] = Gaussian(gamma)
     models = {}
     for entry in entries:
-        face = entry.classes.get(FACES[stream.task])
+        face = _face(entry, stream)
         if face is None:
             continue
         known = face().get_params(deep=False)
