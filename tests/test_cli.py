@@ -292,6 +292,13 @@ def test_learners_that_cannot_are_left_out(capsys: Capture) -> None:
     assert capsys.readouterr().err == "onkel: BDUOL knows two classes only, and iris has more: leave it out\n"
 
 
+def test_orders_of_what_keeps_its_order(table: Path, capsys: Capture) -> None:
+    assert main([*race_of(table), "--algorithms", "PA", "--keep-order", "--orders", "4"]) == 0
+    assert capsys.readouterr().err == "onkel: blobs.csv keeps its order, so it is run once and not 4 times\n"
+    assert main(["race", "drift", "--limit", "20", "--algorithms", "PA", "--orders", "5"]) == 0
+    assert "onkel: drift keeps its order, so it is run once and not 5 times\n" in capsys.readouterr().err
+
+
 # -- interruption
 
 

@@ -129,6 +129,11 @@ def _race(arguments: argparse.Namespace) -> int:
             print(f"onkel: left out of {stream.name}, which they cannot learn: {', '.join(unfit)}", file=sys.stderr)
         if not models:
             continue
+        if arguments.orders > 1 and stream.ordered:
+            print(
+                f"onkel: {stream.name} keeps its order, so it is run once and not {arguments.orders} times",
+                file=sys.stderr,
+            )
         standings, interrupted = _run(models, stream, arguments)
         races.append(standings)
         if not arguments.json:
