@@ -13,6 +13,7 @@ import math
 import pickle
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -248,6 +249,30 @@ def errors(predicted: Array, y: Array, task: Task) -> Array:
         return np.asarray(predicted != y)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(np.square(predicted - y))
+
+
+def trivial(y: ArrayLike, task: Task) -> float:
+    """The error of an answer that looks at no feature: the most frequent class so far (the first is guessed wrong), or
+    the mean of the targets so far (the first is guessed 0). A learner that does no better has learned nothing.
+
+    Examples
+    --------
+    >>> from onkel import evaluate
+    >>> evaluate.trivial(["a", "a", "b", "b", "b", "b"], "classification")
+    0.6666666666666666
+    """
+    y = np.asarray(y)
+    if task == "regression":
+        means = np.cumsum(y[:-1]) / np.arange(1, len(y))
+        return float(np.sqrt(np.mean(np.square(y - [0.0, *means]))))
+    counts: Counter[Any] = Counter()
+    said, mistakes = None, 0
+    for label in y.tolist():
+        mistakes += label != said
+        counts[label] += 1
+        if counts[label] > counts[said]:
+            said = label
+    return mistakes / len(y)
 
 
 def add(total: float, errors: Array) -> float:

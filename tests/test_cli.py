@@ -299,6 +299,18 @@ def test_orders_of_what_keeps_its_order(table: Path, capsys: Capture) -> None:
     assert "onkel: drift keeps its order, so it is run once and not 5 times\n" in capsys.readouterr().err
 
 
+def test_learners_stand_beside_the_trivial_answer(capsys: Capture) -> None:
+    options = ["breast_cancer", "--limit", "100", "--seed", "1"]
+    stream = datasets.load("breast_cancer")
+    expected = evaluate.trivial(stream.y[stream.order(0, seed=1)[:100]], "classification")
+    for words in (["race", *options, "--algorithms", "PA"], ["tune", *options, "--try", "gamma=0.1", "--quiet"]):
+        assert main(words) == 0
+        assert f"to compare: {100 * expected:.1f} % by answering the most frequent" in capsys.readouterr().out
+        assert main([*words, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found.get("races", [found])[0]["trivial"] == expected
+
+
 # -- interruption
 
 

@@ -525,6 +525,14 @@ def test_limit_takes_the_first_examples_of_each_order() -> None:
     np.testing.assert_array_equal(standings.results[0].traces[0].mistakes, expected.mistakes)
 
 
+def test_the_trivial_answer() -> None:
+    y = np.random.default_rng(0).normal(3.0, 2.0, size=50)
+    said = [0.0] + [y[:i].mean() for i in range(1, 50)]
+    assert evaluate.trivial(y, "regression") == pytest.approx(math.sqrt(np.mean((y - said) ** 2)))
+    assert evaluate.trivial(list("abbaaab"), "classification") == 6 / 7  # says -, a, a, b, b, a, a
+    assert evaluate.trivial([1.0], "regression") == 1.0
+
+
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_side_by_side_gives_the_same_results(backend: str) -> None:
     stream = datasets.load("breast_cancer")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from rich.text import Text
 from onkel import evaluate, report
 from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
-from onkel.cli.show import Display, finite, table
+from onkel.cli.show import Display, finite, table, trivial
 from onkel.cli.source import FACES
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream
@@ -137,7 +138,7 @@ def _race(arguments: argparse.Namespace) -> int:
         standings, interrupted = _run(models, stream, arguments)
         races.append(standings)
         if not arguments.json:
-            _print(standings)
+            _print(standings, arguments)
         if interrupted:
             notice = _interrupted(standings, len(models), streams[i + 1 :], arguments)
             break
@@ -152,7 +153,7 @@ def _race(arguments: argparse.Namespace) -> int:
 
 def _interrupted(race: Standings, learners: int, left: list[Stream], arguments: argparse.Namespace) -> str:
     """What of a race was not run."""
-    orders = 1 if race.stream.ordered else arguments.orders
+    orders = _orders(race.stream, arguments)
     done = sum(len(result.traces) == orders for result in race.results)
     words = f"interrupted, so this is partial: {done} of {learners} learners finished {race.stream.name}"
     words += f" in all {orders} orders" * (orders > 1)
@@ -242,7 +243,17 @@ def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace)
 # -- what to show
 
 
-def _print(race: Standings) -> None:
+def _trivial(stream: Stream, arguments: argparse.Namespace) -> float:
+    """The error of the trivial answer over the same orders."""
+    orders = [stream.order(k, seed=arguments.seed)[: arguments.limit] for k in range(_orders(stream, arguments))]
+    return statistics.fmean(evaluate.trivial(stream.y[rows], stream.task) for rows in orders)
+
+
+def _orders(stream: Stream, arguments: argparse.Namespace) -> int:
+    return 1 if stream.ordered else arguments.orders
+
+
+def _print(race: Standings, arguments: argparse.Namespace) -> None:
     console = Console()
     console.print(Text.assemble((race.stream.name, "bold"), f": {race.stream.description}"))
     console.print(Text(report.summary(race), style="dim"))
@@ -261,7 +272,7 @@ def _print(race: Standings) -> None:
     for row, result in zip(data, race.results, strict=True):
         cells = ["" if row[name] is None else ways.get(name, "{:.3f}".format)(row[name]) for name in used]
         rows.add_row(Text(result.name), *cells, style="bold" if race.is_best(result) else None)
-    console.print(rows, "", sep="\n")
+    console.print(rows, trivial(race.stream.task, _trivial(race.stream, arguments)), "", sep="\n")
 
 
 def _kibibytes(size: float) -> str:
@@ -282,6 +293,7 @@ def _as_data(races: list[Standings], arguments: argparse.Namespace) -> dict[str,
                 "features": race.stream.features,
                 "measure": report.measure(race.stream.task),
                 "seed": arguments.seed,
+                "trivial": _trivial(race.stream, arguments),
                 "results": [
                     {name: finite(value) for name, value in row.items()}
                     | {

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onkel import report
-from onkel.datasets import Stream
+from onkel.datasets import Stream, Task
 from onkel.evaluate import Lap
 from onkel.follower import Follower
 
@@ -148,6 +148,12 @@ def table(first: str, *others: str, justify: Literal["left", "right"] = "right")
     for name in others:
         rows.add_column(name, justify=justify)
     return rows
+
+
+def trivial(task: Task, error: float) -> Text:
+    """A line to measure learners by."""
+    answer = "the most frequent class so far" if task == "classification" else "the mean so far"
+    return Text(f"to compare: {report.show_error(task)(error)} by answering {answer}", style="dim")
 
 
 def finite(value: Any) -> Any:

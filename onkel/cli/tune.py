@@ -13,9 +13,9 @@ import scipy.sparse
 from rich.console import Console
 from rich.text import Text
 
-from onkel import report, tuning
+from onkel import evaluate, report, tuning
 from onkel.cli import models, source
-from onkel.cli.show import Walk, finite, table
+from onkel.cli.show import Walk, finite, table, trivial
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
 from onkel.stream import Stream
@@ -98,10 +98,11 @@ def _tune(arguments: argparse.Namespace) -> int:
             )
     except ValueError as problem:
         raise Problem(f"{stream.name}: {problem}") from None
+    baseline = evaluate.trivial(stream.y[rows], stream.task)
     if arguments.json:
-        print(json.dumps(_as_data(tuned, stream), indent=1))
+        print(json.dumps(_as_data(tuned, stream, baseline), indent=1))
     else:
-        _print(tuned, stream)
+        _print(tuned, stream, baseline)
     if arguments.save is not None:
         _save(arguments, tuned, stream, scale)
     return 0
@@ -127,7 +128,7 @@ def _error(candidate: Candidate) -> str:
     return report.show_error(candidate.task)(candidate.error)
 
 
-def _print(tuned: Tuned, stream: Stream) -> None:
+def _print(tuned: Tuned, stream: Stream, baseline: float) -> None:
     console = Console()
     console.print(Text.assemble((stream.name, "bold"), f": {stream.description}"))
     words = f"{len(tuned.candidates)} settings over {tuned.examples:,} examples, at the cost of {tuned.cost:.1f} runs"
@@ -141,14 +142,16 @@ def _print(tuned: Tuned, stream: Stream) -> None:
     console.print(rows)
     if len(tuned.candidates) > SHOWN:
         console.print(f"and {len(tuned.candidates) - SHOWN} more that were dropped earlier")
+    console.print(trivial(stream.task, baseline))
 
 
-def _as_data(tuned: Tuned, stream: Stream) -> dict[str, Any]:
+def _as_data(tuned: Tuned, stream: Stream, baseline: float) -> dict[str, Any]:
     return {
         "stream": stream.name,
         "task": stream.task,
         "measure": report.measure(stream.task),
         "examples": tuned.examples,
+        "trivial": baseline,
         "cost": tuned.cost,
         "seconds": tuned.seconds,
         "refused": dict(tuned.refused),
