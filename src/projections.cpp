@@ -18,22 +18,17 @@ bool Spanned::join(Expansion<T>& f, const Offer<T>& offer) {
         return false;
     }
     f.append(offer.x, offer.round.t, kxx, offer.coef, offer.work);
-    span_.append(f, offer.x, k, kxx);
+    span_.append(f, offer.x);
     return true;
 }
 
 template <class T>
 void Spanned::part_with(Expansion<T>& f, std::size_t i, Workspace<T>& work) {
-    const std::size_t last = f.n() - 1;
-    const double* row = span_.row_of_term(f, i);
-    std::vector<double> k(row, row + f.n()), a;
+    std::vector<double> a;
     for (const auto& c : f.coef.values) a.push_back(c[i]);
-    const double kxx = f.diagonal[i];
-    k[i] = k[last];
     f.remove(i, work);
-    span_.remove(f, i);
-    d_.resize(last);
-    span_.factor.project(k.data(), kxx, d_.data());
+    d_.resize(f.n());
+    span_.remove(f, i, d_.data());
     for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, a[o], d_.data());
 }
 
@@ -72,7 +67,7 @@ void Project::enter(Expansion<T>& f, const Offer<T>& offer) {
         tau = margin_step(offer.round, distance2);
     } else if (f.n() == 0 || (distance2 > 0 && !near(distance2) && !full)) {
         f.append(offer.x, offer.round.t, kxx, offer.coef, offer.work);
-        span_.append(f, offer.x, k, kxx);
+        span_.append(f, offer.x);
         return;
     }
     for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, tau * offer.coef[o] / f.scale, d_.data());
