@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "losses.hpp"
@@ -138,16 +139,24 @@ void Neighbours::miss(const Expansion<T>& f, std::size_t i) {
     affinity_[i] = affinity_.back();
     nearest_.pop_back();
     affinity_.pop_back();
-    const auto [low, high] = std::minmax_element(f.diagonal.begin(), f.diagonal.end());
-    const bool equal = f.n() != 0 && *low == *high;
-    const auto oldest = std::min_element(f.born.begin(), f.born.end()) - f.born.begin();
+    std::vector<std::size_t> bereft;
     for (std::size_t j = 0; j < f.n(); ++j) {
-        if (nearest_[j] == gone && equal && affinity_[j] == 0 && oldest != static_cast<std::ptrdiff_t>(j)) {
-            nearest_[j] = oldest;  // far from all others, so that all of them are equals
-        } else if (nearest_[j] == gone) {
-            seek(f, j, terms_.row_of_term(f, j));
+        if (nearest_[j] == gone) {
+            bereft.push_back(j);
         } else if (nearest_[j] == last) {
             nearest_[j] = gone;
+        }
+    }
+    // For one far from all others these are equals, if their lengths are too: the oldest is its nearest.
+    const auto begin = f.diagonal.begin(), end = f.diagonal.end();
+    const bool far = std::any_of(bereft.begin(), bereft.end(), [&](std::size_t j) { return affinity_[j] == 0; });
+    const bool equal = far && std::adjacent_find(begin, end, std::not_equal_to<>()) == end;
+    const auto oldest = equal ? std::min_element(f.born.begin(), f.born.end()) - f.born.begin() : 0;
+    for (const std::size_t j : bereft) {
+        if (equal && affinity_[j] == 0 && oldest != static_cast<std::ptrdiff_t>(j)) {
+            nearest_[j] = oldest;
+        } else {
+            seek(f, j, terms_.row_of_term(f, j));
         }
     }
 }
