@@ -303,34 +303,18 @@ void Factor::inverse_column(std::size_t slot, double* out) const {
 
 void Factor::refresh(const std::vector<double>& K) {
     removals_ = 0;
-    const std::vector<double> before = columns_;
-    for (std::size_t j = 0; j < n(); ++j) {
-        for (std::size_t i = j; i < n(); ++i) column(j)[i] = K[slots_[i] * n() + slots_[j]];
-        column(j)[j] *= 1 + ridge;
-    }
-    for (std::size_t j = 0; j < n(); ++j) {
-        double* l = column(j);
-        if (!(l[j] > 0)) {  // at the edge of dependence what we had is better
-            columns_ = before;
-            return;
-        }
-        const double pivot = std::sqrt(l[j]);
-        for (std::size_t i = j; i < n(); ++i) l[i] /= pivot;
-        for (std::size_t i = j + 1; i < n(); ++i) simd<double>().axpy(column(i) + i, -l[i], l + i, n() - i);
-    }
-    if (inverse_) invert();
-}
-
-void Factor::invert() {
-    squares_.clear();
+    Factor fresh(inverse_, 0);
+    fresh.reserve(n());
+    std::vector<double> k(n());
     for (std::size_t i = 0; i < n(); ++i) {
-        double* w = row(i);
-        std::fill(w, w + i + 1, 0.0);
-        w[i] = 1;
-        for (std::size_t j = 0; j < i; ++j) simd<double>().axpy(w, -column(j)[i], row(j), j + 1);
-        for (std::size_t j = 0; j <= i; ++j) w[j] /= column(i)[i];
-        count_squares(i);
+        for (std::size_t j = 0; j <= i; ++j) k[j] = K[slots_[i] * n() + slots_[j]];
+        if (fresh.forward(k.data(), k[i]) == 0) return;  // at the edge of dependence what we have is better
+        if (inverse_) fresh.backward();
+        fresh.append();
     }
+    fresh.threshold_ = threshold_;
+    fresh.slots_.swap(slots_);
+    *this = std::move(fresh);
 }
 
 void Factor::save(Store& store, const std::string& prefix) const {

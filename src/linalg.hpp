@@ -77,7 +77,6 @@ private:
     void backward();
     void by_slot(const std::vector<double>& values, double* out) const;
     void remove_from_inverse(std::size_t p);
-    void invert();
     void count_squares(std::size_t i);
     void reserve(std::size_t n);
     double* column(std::size_t j) { return columns_.data() + j * capacity_; }  // of L; element i is row i
