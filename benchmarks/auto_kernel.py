@@ -10,16 +10,15 @@ HistGradientBoosting, fitted again to all rows so far every 5,000 rows.
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import streams
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import onkel
@@ -52,15 +51,10 @@ CLASSIFICATION = (
 
 def stream(name: str) -> tuple[Any, Any]:
     """Rows in a seeded order; labels as 0, 1, ... or the target."""
-    folder = Path(os.environ.get("ONKEL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-    with np.load(folder / f"{name}.npz") as data:
-        if "X" in data:
-            X: Any = data["X"].astype(np.float64)
-        else:
-            X = sp.csr_array((data["data"].astype(np.float64), data["indices"], data["indptr"]), shape=data["shape"])
-        y = data["y"]
+    X, y = streams.table(name)
     order = np.random.default_rng(0).permutation(len(y))[: FEWER.get(name, ROWS)]
-    return X[order], y[order].astype(np.float64) if name in REGRESSION else np.unique(y[order], return_inverse=True)[1]
+    X, y = X[order].astype(np.float64), y[order]
+    return X, y.astype(np.float64) if name in REGRESSION else np.unique(y, return_inverse=True)[1]
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:

@@ -103,3 +103,16 @@ def resident() -> int:
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def growth(model: Any, X: Any, y: Any, chunk: int, marks: tuple[int, int]) -> tuple[list[int], list[int]]:
+    """The examples over and over; at the marks, the bytes this process holds and those of the model's state."""
+    held, state = [], []
+    for done in range(0, marks[1], chunk):
+        now = slice(done % len(y), done % len(y) + chunk)
+        model.partial_fit(X[now], y[now])
+        if done + chunk in marks:
+            gc.collect()
+            held.append(resident())
+            state.append(sum(array.nbytes for array in model.state()[0].values()))
+    return held, state

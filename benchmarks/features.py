@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import time
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import streams
-from bench import FLAGS, TYPES, Again, Bench, Result, Runs, mistakes, race, resident
+from bench import FLAGS, TYPES, Again, Bench, Result, Runs, growth, mistakes, race
 from plain import Counts, Plain
 
 import onkel
@@ -192,14 +191,8 @@ def million(bench: Bench) -> Result:
     marks = (bench.size(100_000), bench.size(1_000_000))
     X, y = stream.head(14 * chunk, np.float32)
     model = fogd(components=D, gamma=stream.gamma)
-    held, state, start = [], [], time.process_time()
-    for done in range(0, marks[1], chunk):
-        now = slice(done % len(y), done % len(y) + chunk)
-        model.partial_fit(X[now], y[now])
-        if done + chunk in marks:
-            gc.collect()
-            held.append(resident())
-            state.append(sum(array.nbytes for array in model.state()[0].values()))
+    start = time.process_time()
+    held, state = growth(model, X, y, chunk, marks)
     learned = time.process_time() - start
 
     many = np.resize(X, (marks[1], X.shape[1]))

@@ -10,9 +10,9 @@ import streams
 from bench import FLAGS, Again, Bench, Result, Runs, mistakes, race
 
 import onkel
-from onkel.algorithms.multi_kernel import GAUSSIANS, POOL
 from onkel.hedge import seeds
 from onkel.kernels import Gaussian
+from onkel.pool import GAUSSIANS, POOL
 
 
 def sampled(bench: Bench) -> Result:

@@ -7,7 +7,6 @@ repetitions taken in turn with those of the competitors: a busy machine disturbs
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import platform
@@ -27,7 +26,7 @@ import reading
 import scipy.sparse as sp
 import streams
 import workbench
-from bench import FLAGS, TYPES, Bench, Result, Runs, mistakes, race, resident
+from bench import FLAGS, TYPES, Bench, Result, Runs, growth, mistakes, race
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
@@ -275,14 +274,7 @@ def memory(bench: Bench) -> Result:
     for dtype in TYPES:
         X, y = stream.head(10 * chunk, dtype)
         model = bogd(budget=200, **stream.setting)
-        held, state = [], []
-        for done in range(0, marks[1], chunk):
-            now = slice(done % len(y), done % len(y) + chunk)
-            model.learn(X[now], y[now])
-            if done + chunk in marks:
-                gc.collect()
-                held.append(resident())
-                state.append(sum(array.nbytes for array in model.state()[0].values()))
+        held, state = growth(model, X, y, chunk, marks)
         rows.append(
             {
                 "type": np.dtype(dtype).name,

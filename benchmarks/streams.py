@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-ROOT = Path(__file__).resolve().parent.parent
+from onkel import datasets
+
+os.environ.setdefault("ONKEL_DATA", str(Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def _stream(name: str, gamma: float, generate: Callable[[Any], tuple[Any, Any]],
     random = np.random.default_rng(0)
     try:
         X, y = labelled(name)
-    except FileNotFoundError:
+    except datasets.DataError:
         X, y = generate(random)
         return Stream(f"like {name}", X, y, gamma)
     order = random.permutation(len(y)) if shuffled else slice(None)
@@ -70,13 +72,13 @@ def labelled(name: str) -> tuple[Any, Any]:
 
 def table(name: str) -> tuple[Any, Any]:
     """Rows and targets as they lie in the file."""
-    folders = [Path(os.environ["ONKEL_DATA"])] if "ONKEL_DATA" in os.environ else []
-    files = [folder / f"{name}.npz" for folder in [*folders, ROOT.parent / "shared" / "data"]]
-    with np.load(next((file for file in files if file.exists()), files[0])) as data:
-        if "X" in data:
-            return data["X"], data["y"]
-        shape = tuple(data["shape"])
-        return sp.csr_array((data["data"], data["indices"], data["indptr"]), shape=shape), data["y"]
+    stream = datasets.load(name)
+    return stream.X, stream.y
+
+
+def here(names: Iterable[str]) -> list[str]:
+    """Those of the sets that are in the data folder."""
+    return [name for name in names if datasets.is_here(name)]
 
 
 def _like_ijcnn1(random: Any, n: int = 141_691) -> tuple[Any, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -27,9 +26,8 @@ ROWS = 100_000
 
 def tune(bench: Bench) -> Result:
     """64 settings of FOGD in one pass, against whole runs of all of them, each on one core."""
-    os.environ.setdefault("ONKEL_DATA", str(streams.ROOT.parent / "shared" / "data"))
     rows = []
-    for name in [name for name in SETS if datasets.is_here(name)] or ["breast_cancer", "digits", "drift"]:
+    for name in streams.here(SETS) or ["breast_cancer", "digits", "drift"]:
         stream = datasets.load(name)
         order = stream.order(0, seed=0)[: bench.size(ROWS)]
         X = stream.X[order] if sp.issparse(stream.X) else standardise(stream.X[order])

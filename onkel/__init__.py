@@ -5,8 +5,10 @@ from importlib.metadata import PackageNotFoundError, version
 from onkel import kernels, losses
 from onkel.algorithms import catalogue, estimators
 from onkel.algorithms.auto_kernel import *  # noqa: F403
+from onkel.algorithms.batch import *  # noqa: F403
 from onkel.algorithms.double_update import *  # noqa: F403
 from onkel.algorithms.feature_maps import *  # noqa: F403
+from onkel.algorithms.feature_pools import *  # noqa: F403
 from onkel.algorithms.gradients import *  # noqa: F403
 from onkel.algorithms.group_sparsity import *  # noqa: F403
 from onkel.algorithms.merging import *  # noqa: F403

@@ -18,21 +18,8 @@ import numpy as np
 
 from onkel import page as pages
 from onkel import plots, report
-from onkel.experiment import (
-    METRICS,
-    Contender,
-    Experiment,
-    ExperimentError,
-    Results,
-    Run,
-    as_text,
-    available,
-    chosen,
-    commit,
-    folder,
-    names,
-    read,
-)
+from onkel.experiment import METRICS, Contender, Experiment, ExperimentError, Run, folder, names, read
+from onkel.reproduction import Results, as_text, available, chosen, commit
 
 # -- ours beside theirs ------------------------------------------------------------------------------------
 

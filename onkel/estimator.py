@@ -28,7 +28,7 @@ from onkel.border import Columns
 from onkel.hypothesis import Hypothesis
 from onkel.kernels import Kernel, as_kernel
 from onkel.learner import Learner
-from onkel.losses import Loss
+from onkel.losses import Loss, as_loss
 from onkel.maps import keys_of
 from onkel.part import Part, from_plain, to_plain
 from onkel.state import State, read, write
@@ -54,7 +54,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     registry: ClassVar[dict[str, type[Estimator]]] = {}
     aliases: ClassVar[tuple[str, ...]] = ()  # names in the papers
-    paper: ClassVar[str] = ""  # reference; an estimator that names one is in the catalogue
+    paper: ClassVar[str] = ""  # reference; an estimator with a task that names one is in the catalogue
+    task: ClassVar[str] = ""  # "classification", "regression" or "novelty detection": its face knows
     cost: ClassVar[str] = ""  # of one round
     words: ClassVar[dict[str, str]] = {}  # fields of parts that go by another name here: "Gradient.radius": "R"
     online: ClassVar[bool] = True  # does it learn from a stream?
@@ -67,7 +68,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         dataclass(kw_only=True, eq=False, repr=False)(cls)
-        if cls.paper:
+        if cls.paper and cls.task:
             taken = Estimator.registry.get(cls.__name__)
             if taken is not None and taken.__module__ != cls.__module__:  # files know algorithms by name alone
                 raise TypeError(f"there is a {cls.__name__} in {taken.__module__}: choose another name")
@@ -113,6 +114,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             words = ", ".join(map(repr, options))
             raise ValueError(f"{type(self).__name__}.{name} must be one of {words}, got {word!r}")
         return options[word]
+
+    def _loss(self) -> Loss:
+        """What the field `loss` stands for; a named one has the tube of the field `epsilon`, if there is one."""
+        return as_loss(self.loss, self.task, epsilon=getattr(self, "epsilon", None))
 
     # -- the learner's life
 

@@ -91,6 +91,7 @@ class Supervised(Estimator):
 class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
     """The face of learners that predict one of two or more classes."""
 
+    task: ClassVar[str] = "classification"
     river_kind: ClassVar[str] = "MiniBatchClassifier"
     two_classes: ClassVar[bool] = False  # only: a third is refused
 
@@ -310,6 +311,7 @@ class Classifier(OneKernel, ClassifierFace):
 class RegressorFace(RegressorMixin, Supervised):  # type: ignore[misc]
     """The face of learners that predict a number."""
 
+    task: ClassVar[str] = "regression"
     river_kind: ClassVar[str] = "MiniBatchRegressor"
     forgets: ClassVar[bool] = False  # by design: scikit-learn's checks then ask no high score on old rows
 
@@ -380,6 +382,7 @@ class Regressor(OneKernel, RegressorFace):
 class Detector(OutlierMixin, OneKernel):  # type: ignore[misc]
     """The face of learners that tell the usual from the novel; they learn from examples alone."""
 
+    task: ClassVar[str] = "novelty detection"
     river_kind: ClassVar[str] = "AnomalyDetector"
     _supervised: ClassVar[bool] = False
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from onkel.basis import Basis, Row, State
-from onkel.hypothesis import Hypothesis, Run
+from onkel.hypothesis import Run, Terms
 from onkel.kernels import Kernel, Totals
 from onkel.part import Part
 from onkel.updates import Diverged, Memory, Round, Step, Update, along, beyond
@@ -99,7 +99,7 @@ class DualStep(Update):
         return 1.0, along(round.slope, min(round.weight, 1 - (1 - round.loss) / self.bound))
 
 
-class GroupedExpansion(Hypothesis):
+class GroupedExpansion(Terms):
     """f = sum_j weight_j f_j, f_j = scale_j sum_i share_ij coef_i k_j(x_i, .).
 
     Kernels differ only in how far they were shrunk since a term entered: that is share_ij scale_j. A kernel that was
@@ -128,14 +128,6 @@ class GroupedExpansion(Hypothesis):
             named["unit"] = len(self.kernels)
         self.basis = Basis(run.columns, run.dtype, run.sparse, named)
         self.scales, self.norm2 = np.ones(len(self.kernels)), np.zeros(len(self.kernels))
-
-    @property
-    def n(self) -> int:
-        return self.basis.n
-
-    @property
-    def coef(self) -> Array:
-        return self.basis["coef"]
 
     @property
     def shares(self) -> Array:

@@ -166,7 +166,26 @@ class Hypothesis:
         raise NotImplementedError
 
 
-class Expansion(Hypothesis):
+class Terms(Hypothesis):
+    """A hypothesis that stores examples, in the table `basis`."""
+
+    basis: Basis
+
+    @property
+    def n(self) -> int:
+        return self.basis.n
+
+    @property
+    def coef(self) -> Array:
+        return self.basis["coef"]
+
+    @property
+    def born(self) -> Array:
+        """The round in which each term entered."""
+        return self.basis["born"][:, 0]
+
+
+class Expansion(Terms):
     """f(x) = scale * sum_i coef_i k(x_i, x), with terms entering by the rule of a budget."""
 
     def __init__(self, kernel: Kernel, budget: Budget) -> None:
@@ -195,21 +214,8 @@ class Expansion(Hypothesis):
         self.memory = self.budget.start(run.seed)
 
     @property
-    def n(self) -> int:
-        return self.basis.n
-
-    @property
-    def coef(self) -> Array:
-        return self.basis["coef"]
-
-    @property
     def base(self) -> Array:
         return self.basis["base"]
-
-    @property
-    def born(self) -> Array:
-        """The round in which each term entered."""
-        return self.basis["born"][:, 0]
 
     def check(self, x: Row) -> None:
         if not np.isfinite(kxx := self.diagonal(x)):

@@ -19,6 +19,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=f"no data at {DATA}; ONKEL_DATA may name a folder"))
 
 
+@pytest.fixture
+def data_folder(monkeypatch):
+    """`onkel.datasets` finds the sets of the papers there."""
+    monkeypatch.setenv("ONKEL_DATA", str(DATA))
+
+
 @pytest.fixture(params=["python", "native"])
 def engine(request):
     """The test runs on both engines."""

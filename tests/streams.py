@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 import onkel
-from onkel.algorithms.multi_kernel import Pool
 from onkel.estimator import OneKernel
 from onkel.faces import ClassifierFace
 from onkel.hypothesis import Dual, Features
 from onkel.kernels import Cauchy, Gaussian, Polynomial
 from onkel.losses import Huber, Quantile, Squared
+from onkel.pool import Pool
 
 ROUNDS = 320
 COLUMNS = 4
@@ -66,6 +66,9 @@ def regression(rounds=ROUNDS, seed=0, form="dense"):
     """Real targets of size one."""
     X = inputs(rounds, seed, form)
     return X, signal(X, seed)
+
+
+STREAMS = {"binary": (binary, 1), "several": (multiclass, CLASSES), "regression": (regression, 1)}  # and outputs
 
 
 def takes_several(name):

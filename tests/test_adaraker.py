@@ -3,30 +3,17 @@
 import numpy as np
 import pytest
 from boxes.multi_kernel import adaraker
-from streams import CLASSES, binary, multiclass, regression
+from streams import STREAMS, regression
 
 import onkel
 from onkel.algorithms import find
 from onkel.hedge import seeds
 from onkel.kernels import Gaussian, Laplacian
 from onkel.learner import rows
-from onkel.losses import (
-    Absolute,
-    EpsilonInsensitive,
-    Exponential,
-    Hinge,
-    Huber,
-    Logistic,
-    Mistake,
-    Quantile,
-    Squared,
-    SquaredHinge,
-)
 from onkel.maps import Fourier
 
 KERNELS = (Gaussian(0.1), Gaussian(1.0), Laplacian(0.5))
 COMPONENTS = 8
-STREAMS = {"binary": (binary, 1), "several": (multiclass, CLASSES), "regression": (regression, 1)}
 every = pytest.mark.parametrize("kind", STREAMS)
 
 
@@ -120,22 +107,6 @@ def test_it_follows_a_stream_that_turns(seed):
 
     best = min(late(onkel.RakerRegressor(eta=eta)) for eta in (0.05, 0.1, 0.2, 0.5, 1.0))
     assert late(onkel.AdaRakerRegressor()) < best
-
-
-@pytest.mark.parametrize("outputs", [1, 3])
-def test_losses_of_many_scores_are_those_of_each(outputs):
-    S = np.random.default_rng(0).normal(size=(40, outputs))
-    S[5] = S[6]
-    S[7] = 0.0
-    margin = [Hinge(), Hinge(0.5, closed=True), SquaredHinge(), Logistic(), Exponential(), Mistake(), Mistake(0.2)]
-    residual = [Squared(0.3), Absolute(), EpsilonInsensitive(), Huber(0.4), Quantile(0.2)] if outputs == 1 else []
-    for loss in (*margin, *residual):
-        for y in (-1.0, 1.0) if outputs == 1 else (0.0, 1.0, 2.0):
-            values, slopes = loss.each(y, S)
-            for s, value, slope in zip(S, values, slopes, strict=True):
-                expected = loss(y, s)
-                assert value == expected[0]
-                np.testing.assert_array_equal(slope, expected[1])
 
 
 def test_names():

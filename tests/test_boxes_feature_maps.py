@@ -1,5 +1,7 @@
 """The transcriptions in `boxes.feature_maps`, checked by themselves: the tests of sections 7 and 9."""
 
+from functools import partial
+
 import boxes
 import numpy as np
 import pytest
@@ -23,31 +25,12 @@ from boxes.feature_maps import (
     width_slope,
 )
 from boxes.gradients import bsgd_remove, ogd, ogd_regression, pegasos
+from boxes.streams import CLASSIFICATION, gaussian, generator
 from scipy.stats import chi
 
 T, N, D = 60, 4, 12
-CLASSIFICATION = ("hinge", "logistic", "squared_hinge", "exponential")
 REGRESSION = ("squared", "absolute", "epsilon_insensitive")
-
-
-def generator(seed=0):
-    return np.random.default_rng(seed)
-
-
-def gaussian(X, Y, sigma=1.0):
-    return np.exp(-((X[:, None] - Y[None]) ** 2).sum(2) / (2 * sigma**2))
-
-
-def stream(kind, seed=0, rounds=T):
-    """Inputs and labels: "binary", "multiclass" (three classes) or "regression"."""
-    rng = generator(seed)
-    X = rng.standard_normal((rounds, N))
-    signal = X[:, 0] * X[:, 1] + 0.5 * np.sin(2 * X[:, 2]) + 0.3 * rng.standard_normal(rounds)
-    if kind == "regression":
-        return X, signal
-    if kind == "binary":
-        return X, np.where(signal > 0, 1, -1)
-    return X, np.digitize(signal, [-0.4, 0.4])
+stream = partial(boxes.streams.stream, features=N)
 
 
 def settings():

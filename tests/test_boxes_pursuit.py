@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from boxes import live, scores, support_size
+from boxes import live, scores, streams, support_size
 from boxes.common import norm
 from boxes.gradients import klms_regression, norma, norma_regression, ogd, ogd_regression, pegasos
 from boxes.pursuit import (
@@ -26,14 +26,10 @@ from boxes.pursuit import (
     single_errors,
     subset_selection,
 )
+from boxes.streams import CLASSIFICATION, generator
 
 T = 60
-CLASSIFICATION = ("hinge", "logistic", "squared_hinge", "exponential")
 SCHEDULES = ("constant", "1/t", "1/sqrt(t)")
-
-
-def generator(seed=0):
-    return np.random.default_rng(seed)
 
 
 def gram(X, gamma=1.0):
@@ -41,16 +37,8 @@ def gram(X, gamma=1.0):
 
 
 def stream(kind, seed=0, rounds=T, features=2):
-    """Inputs, their Gram matrix and labels: "binary", "multiclass" (three classes) or "regression"."""
-    rng = generator(seed)
-    X = rng.standard_normal((rounds, features))
-    signal = X[:, 0] * X[:, 1] + 0.5 * np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(rounds)
-    if kind == "regression":
-        y = signal
-    elif kind == "binary":
-        y = np.where(signal > 0, 1, -1)
-    else:
-        y = np.digitize(signal, [-0.4, 0.4])
+    """Inputs, their Gram matrix and labels."""
+    X, y = streams.stream(kind, seed, rounds, features)
     return X, gram(X), y
 
 

@@ -32,30 +32,11 @@ from boxes.perceptrons import (
 )
 from boxes.projections import bpa
 from boxes.sampling import hinged, klr_probability, oskl, spa, spa_regression, sparse_klr
+from boxes.streams import gaussian, generator, stream
 
 T, N, M = 60, 3, 4
 WIDTHS = (0.3, 0.8, 2.0, 5.0)
 SURE = np.log(1e6)  # ln(1/p) of a bound that fails with probability p
-
-
-def generator(seed=0):
-    return np.random.default_rng(seed)
-
-
-def gaussian(X, sigma=1.0):
-    return np.exp(-((X[:, None] - X[None]) ** 2).sum(2) / (2 * sigma**2))
-
-
-def stream(kind, seed=0, rounds=T):
-    """Inputs and labels: "binary", "multiclass" (three classes) or "regression"."""
-    rng = generator(seed)
-    X = rng.standard_normal((rounds, N))
-    signal = X[:, 0] * X[:, 1] + 0.5 * np.sin(2 * X[:, 2]) + 0.3 * rng.standard_normal(rounds)
-    if kind == "regression":
-        return X, signal
-    if kind == "binary":
-        return X, np.where(signal > 0, 1, -1)
-    return X, np.digitize(signal, [-0.4, 0.4])
 
 
 def problem(kind, seed=0, rounds=T):
@@ -67,7 +48,7 @@ def problem(kind, seed=0, rounds=T):
 def pool(kind, seed=0, rounds=T):
     """M Gram matrices, one of them with other diagonals than one, the labels and the number of outputs."""
     X, y = stream(kind, seed, rounds)
-    Ks = np.array([gaussian(X, sigma) for sigma in WIDTHS])
+    Ks = np.array([gaussian(X, sigma=sigma) for sigma in WIDTHS])
     Ks[1] = (X @ X.T / 2 + 0.5) ** 2
     return Ks, y, 3 if kind == "multiclass" else 1
 

@@ -58,8 +58,12 @@ def shell(*words: str, **changes: str) -> subprocess.CompletedProcess[str]:
 # -- race
 
 
+def race_of(table: Path) -> list[str]:
+    return ["race", str(table), "--target", "answer", "--drop", "id,level"]
+
+
 def test_a_file_is_raced_by_the_whole_lineup(table: Path, capsys: Capture) -> None:
-    assert main(["race", str(table), "--target", "answer", "--drop", "id,level"]) == 0
+    assert main(race_of(table)) == 0
     out = capsys.readouterr().out
     assert out.startswith("blobs.csv: 60 rows; features standardised over the whole stream\n")
     assert "classification, 2 classes; 60 examples, 2 features; 1 shuffled order" in " ".join(out.split())
@@ -69,7 +73,7 @@ def test_a_file_is_raced_by_the_whole_lineup(table: Path, capsys: Capture) -> No
 
 
 def test_the_numbers_are_those_of_evaluate(table: Path, capsys: Capture) -> None:
-    words = ["race", str(table), "--target", "answer", "--drop", "id,level", "--algorithms", "PA,rbp"]
+    words = [*race_of(table), "--algorithms", "PA,rbp"]
     assert main([*words, "--budget", "5", "--orders", "3", "--seed", "4", "--gamma", "0.7", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     kernel = onkel.kernels.Gaussian(0.7)
@@ -101,7 +105,7 @@ def test_regression_by_the_look_of_the_target(table: Path, capsys: Capture) -> N
 
 
 def test_scale_none_and_keep_order(table: Path, capsys: Capture) -> None:
-    words = ["race", str(table), "--target", "answer", "--drop", "id,level", "--algorithms", "PA", "--json"]
+    words = [*race_of(table), "--algorithms", "PA", "--json"]
     assert main([*words, "--scale", "none", "--keep-order", "--orders", "5"]) == 0
     (race,) = json.loads(capsys.readouterr().out)["races"]
     stream = datasets.read(table, target="answer", drop=["id", "level"])
@@ -111,18 +115,7 @@ def test_scale_none_and_keep_order(table: Path, capsys: Capture) -> None:
 
 
 def test_limit(table: Path, capsys: Capture) -> None:
-    words = [
-        "race",
-        str(table),
-        "--target",
-        "answer",
-        "--drop",
-        "id,level",
-        "--algorithms",
-        "PA",
-        "--limit",
-        "20",
-    ]
+    words = [*race_of(table), "--algorithms", "PA", "--limit", "20"]
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "20 examples" in out
@@ -302,8 +295,7 @@ def test_control_c_from_outside() -> None:
 
 
 def test_a_pipe_gets_no_control_characters(table: Path) -> None:
-    words = ["race", str(table), "--target", "answer", "--drop", "id,level"]
-    done = shell(*words)
+    done = shell(*race_of(table))
     assert done.returncode == 0
     assert done.stderr == ""
     assert all(character.isprintable() or character == "\n" for character in done.stdout)
@@ -312,17 +304,7 @@ def test_a_pipe_gets_no_control_characters(table: Path) -> None:
 def test_a_terminal_that_knows_ascii_only(table: Path) -> None:
     renamed = table.with_name("größe.csv")
     table.rename(renamed)
-    done = shell(
-        "race",
-        str(renamed),
-        "--target",
-        "answer",
-        "--drop",
-        "id,level",
-        "--algorithms",
-        "PA",
-        PYTHONIOENCODING="ascii",
-    )
+    done = shell(*race_of(renamed), "--algorithms", "PA", PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert done.stdout.isascii()
     assert "gr??e.csv" in done.stdout
@@ -331,7 +313,7 @@ def test_a_terminal_that_knows_ascii_only(table: Path) -> None:
 def test_live_progress_on_a_terminal(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(show, "REFRESH", 0.0)
-    words = ["race", str(table), "--target", "answer", "--drop", "id,level", "--algorithms", "PA"]
+    words = [*race_of(table), "--algorithms", "PA"]
     assert main(words) == 0
     assert "mistakes" in capsys.readouterr().err
     assert main([*words, "--quiet"]) == 0

@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from streams import SETTINGS, learn, stream_for
 
 import onkel
-from onkel.algorithms import Entry
+from onkel.algorithms import Entry, estimators
+from onkel.estimator import OneKernel
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -179,6 +181,21 @@ def test_the_tree_in_the_architecture_is_complete():
     files = [file for place in places for file in ROOT.glob(place)]
     missing = sorted(name_of(file) for file in files if not re.search(rf"\b{file.stem}\b", text))
     assert not missing
+
+
+def test_the_table_of_arrays_names_every_array_of_a_state_once():
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    table = re.search(r"^\| array \|.*?\n\n", text, re.MULTILINE | re.DOTALL)[0]
+    named = []
+    for name in re.findall(r"`([^`]+)`", "\n".join(row.split(" | ")[0] for row in table.splitlines())):
+        named.append(named[-1].rpartition(".")[0] + name if name.startswith(".") else name)
+    assert len(named) == len(set(named))
+    for name, cls in estimators().items():
+        for settings in SETTINGS.get(name, [{}]) if cls.online else []:
+            model = cls(**settings, **({"average": "all"} if issubclass(cls, OneKernel) else {}))
+            learn(model, *stream_for(model, rounds=60))
+            arrays = {re.sub(r"^\d+\.", "", array) for array in model.state()[0]}  # 0.basis.coef is that of a component
+            assert arrays <= set(named), model
 
 
 @every_page

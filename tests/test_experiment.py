@@ -10,8 +10,9 @@ import pytest
 from joblib.externals.loky import get_reusable_executor
 
 import onkel
-from onkel import cli, comparison, experiment
-from onkel.experiment import ExperimentError, Results, Run
+from onkel import cli, comparison, experiment, reproduction
+from onkel.experiment import ExperimentError, Run
+from onkel.reproduction import Results
 
 PAPERS = Path(__file__).parents[1] / "papers"
 HERE = pytest.mark.skipif(not PAPERS.is_dir(), reason="papers/ is part of the source tree only")
@@ -68,14 +69,14 @@ def paper(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     np.savez(tmp_path / "data" / "german.npz", X=X, y=y, perms=orders)
     monkeypatch.setenv("ONKEL_DATA", str(tmp_path / "data"))
-    experiment._stream.cache_clear()
+    reproduction._stream.cache_clear()
     home = tmp_path / "papers" / "key2000words"
     home.mkdir(parents=True)
     (home / "table1.toml").write_text(TABLE)
     (home / "published.csv").write_text(PRINTED.format(perceptron=40.0))
     monkeypatch.chdir(tmp_path)
     yield home
-    experiment._stream.cache_clear()
+    reproduction._stream.cache_clear()
 
 
 def mistakes(model, X, y):
@@ -85,7 +86,7 @@ def mistakes(model, X, y):
 def test_a_run_is_the_learner_over_the_published_order(paper):
     found = experiment.read("key2000words/table1")
     results = Results(paper / "results.csv")
-    experiment.run(found, results, sets=["wide"], algorithms=["Perceptron", "RBP"])
+    reproduction.run(found, results, sets=["wide"], algorithms=["Perceptron", "RBP"])
     with np.load("data/german.npz") as stored:
         X, y, orders = stored["X"].astype(float), stored["y"], stored["perms"]
     kernel = onkel.kernels.Gaussian(0.5)
@@ -102,10 +103,10 @@ def test_a_run_is_the_learner_over_the_published_order(paper):
 def test_nothing_is_run_twice(paper):
     found = experiment.read("key2000words/table1")
     made = []
-    experiment.run(found, Results(paper / "results.csv"), runs=1, progress=made.append)
+    reproduction.run(found, Results(paper / "results.csv"), runs=1, progress=made.append)
     assert len(made) == 2 + 3  # two settings of OGD are tried, then every row once
     again = Results(paper / "results.csv")
-    experiment.run(found, again, runs=2, progress=made.append)
+    reproduction.run(found, again, runs=2, progress=made.append)
     assert len(made) == 5 + 3 and len(again.runs) == 8
     assert [run.error for run in Results(paper / "results.csv").runs] == pytest.approx(
         [run.error for run in made], rel=1e-5
@@ -115,8 +116,8 @@ def test_nothing_is_run_twice(paper):
 def test_settings_are_chosen_on_an_order_that_is_not_reported(paper):
     found = experiment.read("key2000words/table1")
     results = Results(paper / "results.csv")
-    experiment.run(found, results, runs=2, algorithms=["OGD"])
-    tried = {json.loads(run.settings)["eta"]: run.error for run in results.runs if run.run == experiment.CHOICE}
+    reproduction.run(found, results, runs=2, algorithms=["OGD"])
+    tried = {json.loads(run.settings)["eta"]: run.error for run in results.runs if run.run == reproduction.CHOICE}
     assert set(tried) == {0.5, 0.0001}
     best = min(tried, key=tried.get)
     assert {json.loads(run.settings)["eta"] for run in results.runs if run.run >= 0} == {best}
@@ -126,14 +127,14 @@ def test_processes_change_nothing(paper):
     get_reusable_executor().shutdown()  # processes left from another test know another data folder
     found = experiment.read("key2000words/table1")
     one, two = Results(paper / "one.csv"), Results(paper / "two.csv")
-    experiment.run(found, one, runs=2, algorithms=["Perceptron"])
-    experiment.run(found, two, runs=2, algorithms=["Perceptron"], jobs=2)
+    reproduction.run(found, one, runs=2, algorithms=["Perceptron"])
+    reproduction.run(found, two, runs=2, algorithms=["Perceptron"], jobs=2)
     assert sorted((run.cell, run.error) for run in one.runs) == sorted((run.cell, run.error) for run in two.runs)
 
 
 def test_absent_sets_are_said_to_be_absent(paper):
     found = experiment.read("key2000words/table1")
-    here, absent = experiment.available(found)
+    here, absent = reproduction.available(found)
     assert [source.name for source in here] == ["wide"] and "codrna" in absent["gone"]
     cells = comparison.compare(found, Results(paper / "results.csv"))
     assert [cell.counts for cell in cells if cell.set == "gone"] == [False]
@@ -142,10 +143,10 @@ def test_absent_sets_are_said_to_be_absent(paper):
 def test_kept_runs_are_compared_without_the_data(paper, monkeypatch):
     found = experiment.read("key2000words/table1")
     results = Results(paper / "results.csv")
-    experiment.run(found, results, runs=1)
+    reproduction.run(found, results, runs=1)
     with_data = comparison.compare(found, results)
     monkeypatch.setenv("ONKEL_DATA", str(paper))
-    assert experiment.available(found)[0] == []
+    assert reproduction.available(found)[0] == []
     assert comparison.compare(found, results) == with_data and any(c.ours for c in with_data)
 
 
@@ -179,7 +180,7 @@ def test_differences_in_printed_deviations(made, difference, verdict):
 def test_what_counts(paper):
     found = experiment.read("key2000words/table1")
     results = Results(paper / "results.csv")
-    experiment.run(found, results)
+    reproduction.run(found, results)
     cells = {(c.set, c.algorithm, c.metric): c for c in comparison.compare(found, results)}
     assert cells["wide", "Perceptron", "mistakes"].counts
     assert cells["wide", "RBP", "mistakes"].verdict == "better"
@@ -258,9 +259,9 @@ def test_without_a_source_tree_a_sentence_says_so(tmp_path, monkeypatch):
 
 def test_a_score_of_zero_may_be_a_mistake():
     y, classes = np.array([-1, 1, 1]), np.array([-1, 1])
-    assert experiment._Zero(_Model(), "wrong").learn(None, y, classes=classes).tolist() == [1.0, -1.0, 2.0]
-    assert experiment._Zero(_Model(), "-1").learn(None, y, classes=classes).tolist() == [-1.0, -1.0, 2.0]
-    assert experiment._Zero(_Model(), "-1").n_support_ == 7
+    assert reproduction._Zero(_Model(), "wrong").learn(None, y, classes=classes).tolist() == [1.0, -1.0, 2.0]
+    assert reproduction._Zero(_Model(), "-1").learn(None, y, classes=classes).tolist() == [-1.0, -1.0, 2.0]
+    assert reproduction._Zero(_Model(), "-1").n_support_ == 7
 
 
 class _Model:
@@ -298,7 +299,7 @@ def test_figures(paper, horizontal):
     (paper / "figure1.toml").write_text(FIGURE.format(horizontal=horizontal, sweep=sweep))
     found = experiment.read("key2000words/figure1")
     results = Results(paper / "results" / "figure1.csv")
-    experiment.run(found, results)
+    reproduction.run(found, results)
     curve = comparison._curve(found, results, "wide", found.contenders["RBP"], "mistakes")
     x = [point[0] for point in curve]
     if horizontal == "seen":
@@ -315,9 +316,9 @@ def test_holdout_learns_from_one_part_and_is_tested_on_the_other(paper):
     (paper / "table1.toml").write_text(held.replace("mistakes", "accuracy"))
     found = experiment.read("key2000words/table1")
     results = Results(paper / "results.csv")
-    experiment.run(found, results, runs=1)
+    reproduction.run(found, results, runs=1)
     assert {run.seen for run in results.runs if run.run >= 0} == {750}
-    assert {run.seen for run in results.runs if run.run == experiment.CHOICE} == {600}  # a fifth of 750 to choose by
+    assert {run.seen for run in results.runs if run.run == reproduction.CHOICE} == {600}  # a fifth of 750 to choose by
     rows = np.load("data/german.npz")["perms"][0]
     X, y = (np.load("data/german.npz")[name][rows] for name in "Xy")
     model = onkel.KernelPerceptronClassifier(kernel=onkel.kernels.Gaussian(0.5)).fit(X[:750].astype(float), y[:750])
@@ -333,7 +334,7 @@ def test_metrics_of_a_run():
 
 def test_the_summary_judges_what_is_kept(paper, capsys):
     found = experiment.read("key2000words/table1")
-    experiment.run(found, Results(paper / "results" / "table1.csv"))
+    reproduction.run(found, Results(paper / "results" / "table1.csv"))
     assert cli.main(["reproduce", "--summary"]) == 0
     page = capsys.readouterr().out
     cells = [c for c in comparison.compare(found, Results(paper / "results" / "table1.csv")) if c.counts]
@@ -383,4 +384,4 @@ def test_kept_results_are_of_the_protocol(path):
     found = experiment.read(path)
     for run in Results(path.parent / "results" / f"{path.stem}.csv").runs:
         assert run.set in found.sets and run.algorithm in found.contenders
-        assert run.seen > 0 and run.seconds >= 0 and run.run >= experiment.CHOICE
+        assert run.seen > 0 and run.seconds >= 0 and run.run >= reproduction.CHOICE

@@ -294,10 +294,8 @@ def test_the_table_of_sets_is_sound() -> None:
 
 
 @pytest.mark.slow
-def test_the_data_folder_has_what_the_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    from conftest import DATA
-
-    monkeypatch.setenv("ONKEL_DATA", str(DATA))
+@pytest.mark.usefixtures("data_folder")
+def test_the_data_folder_has_what_the_table_says() -> None:
     there = [named for named in sources.SETS.values() if datasets.is_here(named.name)]
     assert len(there) > 20
     for named in there:

@@ -17,12 +17,12 @@ from test_presets import Slots, same
 
 import onkel
 from onkel import plots
-from onkel.algorithms.multi_kernel import GAUSSIANS, POOL
 from onkel.hedge import Hedge, seeds
 from onkel.hypothesis import Expansion
 from onkel.kernels import Cauchy, Gaussian, Laplacian, Linear, Polynomial
 from onkel.losses import Mistake
 from onkel.maps import Fourier
+from onkel.pool import GAUSSIANS, POOL
 from onkel.random import Random
 
 SEED = 7
@@ -96,15 +96,15 @@ REAL = {
 
 
 @cache
-def omkc_box(kind, component, mode, shared, **more):
-    X, y = STREAMS[kind]()
+def omkc_box(kind, component, mode, shared, form="dense", **more):
+    X, y = STREAMS[kind](form=form)
     options = dict((REAL if kind == "real" else COMPONENTS)[component][1]) | more
     if kind == "real":
         options |= {"epsilon": 0.2, "eta_w": 0.0 if mode == "U" else 0.7, "combination": "scores"}
     if component in BOUNDED:
         options |= {"budget": BUDGET, "shared": shared, "choose": [Slots(seed) for seed in seeds(SEED, M)]}
     run = boxes.omkc(
-        gram(X),
+        gram(X if form == "dense" else X.toarray()),
         y,
         outputs=CLASSES if kind == "several" else 1,
         mode=mode,
@@ -202,22 +202,7 @@ def test_strict_discount(engine):
 @pytest.mark.parametrize("form", ["sparse", "wide"])
 def test_sparse_rows(engine, form):
     for kind, component, mode in (("binary", "pa", "SS"), ("several", "forgetron", "DD")):
-        X, y = STREAMS[kind](form=form)
-        run = boxes.omkc(
-            gram(X.toarray()),
-            y,
-            outputs=CLASSES if kind == "several" else 1,
-            mode=mode,
-            component=component,
-            discount=0.9,
-            smoothing=0.05,
-            uniforms_update=draws("update"),
-            uniforms_combine=draws("combination"),
-            budget=BUDGET if component in BOUNDED else None,
-            shared=False,
-            **COMPONENTS[component][1],
-        )
-        agree(omkc(kind, component, mode, False), X, y, run)
+        agree(omkc(kind, component, mode, False), *omkc_box(kind, component, mode, False, form))
 
 
 def test_any_learner_may_be_the_component(engine, tmp_path):

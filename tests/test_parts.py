@@ -190,6 +190,20 @@ def check_derivative(loss, y, s, h=1e-6):
             assert slope[i] == pytest.approx((loss(y, ahead)[0] - loss(y, behind)[0]) / (2 * h), abs=1e-5)
 
 
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_losses_of_many_scores_are_those_of_each(outputs):
+    S = np.random.default_rng(0).normal(size=(40, outputs))
+    S[5] = S[6]
+    S[7] = 0.0
+    for loss in (*MARGIN_LOSSES, *(RESIDUAL_LOSSES if outputs == 1 else [])):
+        for y in (-1.0, 1.0) if outputs == 1 else (0.0, 1.0, 2.0):
+            values, slopes = loss.each(y, S)
+            for s, value, slope in zip(S, values, slopes, strict=True):
+                expected = loss(y, s)
+                assert value == expected[0]
+                np.testing.assert_array_equal(slope, expected[1])
+
+
 @pytest.mark.parametrize("loss", MARGIN_LOSSES, ids=str)
 def test_several_classes_play_against_the_best_rival(loss):
     generator = np.random.default_rng(1)

@@ -1,36 +1,28 @@
 """Published numbers, from the papers' own data and row orders; needs the data folder."""
 
 import math
-import os
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import onkel
+from onkel import datasets
 from onkel.kernels import Gaussian
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("data_folder")]
 KERNEL = Gaussian(1 / 128)  # the papers' sigma = 8
 
 
 def data(name, orders=None):
     """Rows, labels and row orders: the stored ones, or so many random ones."""
-    folder = Path(os.environ.get("ONKEL_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    with np.load(folder / f"{name}.npz") as stored:
-        if "X" in stored:
-            X = stored["X"].astype(np.float64)
-        else:
-            X = sp.csr_array(tuple(stored[part] for part in ("data", "indices", "indptr")), shape=stored["shape"])
-            X = X.astype(np.float64)
-        y = stored["y"].astype(np.float64)
-        if name == "w7a":  # as the paper, its training part
-            X, y = X[: stored["n_train"]], y[: stored["n_train"]]
-        if orders is None:
-            return X, y, stored["perms"]
-        return X, y, [np.random.default_rng(seed).permutation(len(y)) for seed in range(orders)]
+    stream = datasets.load(name)
+    X, y = stream.X.astype(np.float64), stream.y.astype(np.float64)
+    if name == "w7a":  # as the paper, its training part
+        X, y = X[: stream.n_train], y[: stream.n_train]
+    if orders is None:
+        return X, y, stream.orders
+    return X, y, [np.random.default_rng(seed).permutation(len(y)) for seed in range(orders)]
 
 
 def mistake_rates(make, name="german_raw", orders=None):

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from onkel.estimator import Estimator
-from onkel.faces import ClassifierFace, Detector, RegressorFace
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-_TASKS: dict[str, type[Estimator]] = {"Classifier": ClassifierFace, "Regressor": RegressorFace, "Detector": Detector}
+_FACES = {"classification": "Classifier", "regression": "Regressor", "novelty detection": "Detector"}
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Entry:
     """One algorithm of the catalogue."""
 
     name: str
-    classes: dict[str, type[Estimator]]  # task -> estimator
+    classes: dict[str, type[Estimator]]  # "Classifier", "Regressor" or "Detector" -> estimator
     aliases: tuple[str, ...]
     paper: str
     cost: str
@@ -33,8 +32,7 @@ class Entry:
     @property
     def tasks(self) -> tuple[str, ...]:
         """What it can do: "classification", "regression", "novelty detection"."""
-        names = {"Classifier": "classification", "Regressor": "regression", "Detector": "novelty detection"}
-        return tuple(names[task] for task in self.classes)
+        return tuple(cls.task for cls in self.classes.values())
 
     @property
     def online(self) -> bool:
@@ -56,8 +54,8 @@ def catalogue() -> list[Entry]:
     """Every algorithm: its estimators, its names in the papers, its reference and its cost per round."""
     found: dict[str, dict[str, type[Estimator]]] = {}
     for name, cls in Estimator.registry.items():
-        task = next(task for task, kind in _TASKS.items() if issubclass(cls, kind))
-        found.setdefault(name.removesuffix(task), {})[task] = cls
+        face = _FACES[cls.task]
+        found.setdefault(name.removesuffix(face), {})[face] = cls
     entries = []
     for name, classes in sorted(found.items()):
         kinds = list(classes.values())

@@ -11,18 +11,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from joblib import effective_n_jobs
-
 from onkel import native
-from onkel.algorithms.multi_kernel import Weighted
 from onkel.estimator import Array, Parts
 from onkel.faces import ClassifierFace, RegressorFace
-from onkel.hedge import Hedge, seeds
 from onkel.hypothesis import Expansion, Features
 from onkel.kernels import Gaussian, Kernel, Laplacian
-from onkel.learner import Learner
 from onkel.losses import Hinge, Loss, Squared
 from onkel.maps import Fourier
+from onkel.pool import Weighted
 from onkel.projections import Refit
 from onkel.pursuit import AlmostLinearDependence
 from onkel.scaling import Scaled
@@ -47,10 +43,6 @@ class _AutoKernel(Weighted):
         """The recipes of the components, for rows at a mean squared distance of 1."""
         raise NotImplementedError
 
-    def _hedge(self) -> dict[str, Any]:
-        """How the components are combined."""
-        raise NotImplementedError
-
     def _features(self, columns: int, widths: tuple[float, ...], loss: Loss) -> list[Parts]:
         """Random features of Gaussians, and of the Laplacian of the same reach."""
         kernels = [*map(Gaussian, widths), Laplacian(math.sqrt(2 / max(columns, 1)))]
@@ -61,12 +53,8 @@ class _AutoKernel(Weighted):
         return tuple(f.kernel if isinstance(f, Expansion) else f.map.kernel for f in hypotheses)
 
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
-        recipes = self.recipes(run["columns"])
-        learners = [
-            Learner(*parts, outputs=outputs, keys=keys, **{**run, "dtype": "float64", "seed": seed})
-            for parts, seed in zip(recipes, seeds(run["seed"], len(recipes)), strict=True)
-        ]
-        hedge = native.engine(Hedge(learners, seed=run["seed"], jobs=effective_n_jobs(self.n_jobs), **self._hedge()))
+        double = {**run, "dtype": "float64"}  # scaled rows are
+        hedge = native.engine(self._combined(self.recipes(run["columns"]), double, outputs, keys))
         return Scaled(hedge, columns=len(keys), target=self.target, dtype=run["dtype"])
 
 

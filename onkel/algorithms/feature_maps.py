@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from numbers import Integral
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import border
 from onkel.budgets import Landmarks, ReplaceSmallest, Stop
 from onkel.estimator import Array, OneKernel, Parts
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.kernels import Kernel
-from onkel.losses import EpsilonInsensitive, Hinge, Loss, as_loss
-from onkel.maps import Fastfood, Fourier, Map, Nystrom, Orthogonal, Reparameterized
+from onkel.losses import Loss, as_loss
+from onkel.maps import Fastfood, Fourier, Map, Orthogonal, Reparameterized
 from onkel.part import is_number
-from onkel.transformers import means_of, some_of
-from onkel.updates import AdaGrad, DistanceOverGradient, Gradient, PassiveAggressive, Pegasos, Update
+from onkel.updates import AdaGrad, DistanceOverGradient, Gradient, Pegasos, Update
 
 __all__ = [
     "DualSGDClassifier",
     "DualSGDRegressor",
     "FOGDClassifier",
     "FOGDRegressor",
-    "LLSVMClassifier",
-    "LLSVMRegressor",
     "NOGDClassifier",
     "NOGDRegressor",
     "RRFClassifier",
@@ -42,13 +36,9 @@ NGUYEN = (
     "IJCAI, 2017. doi:10.24963/ijcai.2017/354"
 )
 LE = "Le, Nguyen, Nguyen, Phung: Dual space gradient descent for online learning. NIPS 29, 2016"
-ZHANG = (
-    "Zhang, Lan, Wang, Moerchen: Scaling up kernel SVM on limited resources: a low-rank linearization approach. "
-    "AISTATS, 2012"
-)
 
 
-class _Fourier(OneKernel):
+class _FOGD(OneKernel):
     """The fields of FOGD, and what they stand for."""
 
     components: int = 400
@@ -56,6 +46,8 @@ class _Fourier(OneKernel):
     eta_unscaled: float | None = None
     schedule: str = "constant"
     map: str = "fourier"
+    paper: ClassVar[str] = LU
+    cost: ClassVar[str] = "D d"
 
     def _features(self, kernel: Kernel) -> Features:
         kinds: dict[str, Map] = self._choice(
@@ -83,8 +75,11 @@ class _Fourier(OneKernel):
             raise ValueError(f"the schedule {self.schedule!r} needs a step: set eta")
         return DistanceOverGradient()
 
+    def parts(self, kernel: Kernel) -> Parts:
+        return self._features(kernel), self._loss(), self._update()
 
-class FOGDClassifier(_Fourier, Classifier):
+
+class FOGDClassifier(_FOGD, Classifier):
     """Fourier online gradient descent: linear in random features of the kernel, at constant cost and memory.
 
     z(x) = [cos q, sin q] / sqrt(components);  w <- w - eta_t l'(<w, z(x)>) z(x)
@@ -110,15 +105,10 @@ class FOGDClassifier(_Fourier, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("FOGD", "MFOGD", "Fourier OGD", "RKS", "ORF", "SORF", "Fastfood")
-    cost: ClassVar[str] = "D d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._features(kernel), as_loss(self.loss, "classification"), self._update()
 
 
-class FOGDRegressor(_Fourier, Regressor):
+class FOGDRegressor(_FOGD, Regressor):
     """Fourier online gradient descent for regression.
 
     w <- w - eta_t l'(<w, z(x)> - y) z(x); the squared loss is r^2 / 2 outside the tube |r| <= epsilon
@@ -140,33 +130,30 @@ class FOGDRegressor(_Fourier, Regressor):
 
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("FOGD", "FOGD-R")
-    cost: ClassVar[str] = "D d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._features(kernel), as_loss(self.loss, "regression", epsilon=self.epsilon), self._update()
 
 
-class _Nystrom(OneKernel):
+class _NOGD(OneKernel):
     """The fields of NOGD, and what they stand for."""
 
     budget: int = 100
     rank: int | None = None
     eta: float = 0.2
     switch: str = "lazy"
+    paper: ClassVar[str] = LU
+    cost: ClassVar[str] = "B d (+ B k)"
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"rank": 100}  # river's streams are not scaled: K is a unit matrix, and a cut through equals is arbitrary
 
-    def _expansion(self, kernel: Kernel) -> Expansion:
+    def parts(self, kernel: Kernel) -> Parts:
         Stop(self.budget)  # is it a budget?
         rank = max(1, self.budget // 5) if self.rank is None else self.rank
-        return Expansion(kernel, Landmarks(self.budget, rank, self.switch))
+        return Expansion(kernel, Landmarks(self.budget, rank, self.switch)), self._loss(), Gradient(self.eta)
 
 
-class NOGDClassifier(_Nystrom, Classifier):
+class NOGDClassifier(_NOGD, Classifier):
     """Nyström online gradient descent: an expansion whose terms become the landmarks of a Nyström map.
 
     OGD until f has `budget` terms; then, with K = V D V' their kernel matrix and its `rank` largest eigenvalues,
@@ -189,15 +176,10 @@ class NOGDClassifier(_Nystrom, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("NOGD", "MNOGD", "Nystrom OGD")
-    cost: ClassVar[str] = "B d (+ B k)"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._expansion(kernel), as_loss(self.loss, "classification"), Gradient(self.eta)
 
 
-class NOGDRegressor(_Nystrom, Regressor):
+class NOGDRegressor(_NOGD, Regressor):
     """Nyström online gradient descent for regression.
 
     As NOGDClassifier, with steps -eta l'(f(x) - y); the squared loss is r^2 / 2 outside the tube |r| <= epsilon
@@ -218,16 +200,10 @@ class NOGDRegressor(_Nystrom, Regressor):
 
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("NOGD", "NOGD-R")
-    cost: ClassVar[str] = "B d (+ B k)"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        loss = as_loss(self.loss, "regression", epsilon=self.epsilon)
-        return self._expansion(kernel), loss, Gradient(self.eta)
 
 
-class _Reparameterized(OneKernel):
+class _RRF(OneKernel):
     """The fields of RRF, and what they stand for."""
 
     components: int = 100
@@ -236,13 +212,16 @@ class _Reparameterized(OneKernel):
     lam: float = 0.0
     clip: float = 20.0
     words: ClassVar[dict[str, str]] = {"Reparameterized.eta": "eta_kernel"}
+    paper: ClassVar[str] = NGUYEN
+    cost: ClassVar[str] = "D d"
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"eta_kernel": 0.0}  # river's streams are not scaled: there, learned widths are chaotic
 
-    def _features(self, kernel: Kernel) -> Features:
-        return Features(Reparameterized(kernel, self.components, self.eta_kernel, self.clip))
+    def parts(self, kernel: Kernel) -> Parts:
+        features = Features(Reparameterized(kernel, self.components, self.eta_kernel, self.clip))
+        return features, self._loss(), Gradient(self.eta, self.lam)
 
     @property
     def widths_(self) -> Array:
@@ -251,7 +230,7 @@ class _Reparameterized(OneKernel):
         return np.asarray(np.exp(self._learner.state()["map.log_widths"]))
 
 
-class RRFClassifier(_Reparameterized, Classifier):
+class RRFClassifier(_RRF, Classifier):
     """Reparameterized random features: the kernel's width is learned for each feature, along with the weights.
 
     q = sum_j exp(g_j) e_j x_j with e drawn once;  z(x) = [cos q, sin q] / sqrt(components)
@@ -276,15 +255,10 @@ class RRFClassifier(_Reparameterized, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = NGUYEN
     aliases: ClassVar[tuple[str, ...]] = ("RRF", "RRF-Hinge", "RRF-Logit")
-    cost: ClassVar[str] = "D d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._features(kernel), as_loss(self.loss, "classification"), Gradient(self.eta, self.lam)
 
 
-class RRFRegressor(_Reparameterized, Regressor):
+class RRFRegressor(_RRF, Regressor):
     """Reparameterized random features for regression.
 
     As RRFClassifier, with l' = l'(f(x) - y); the squared loss r^2 / 2 has no tube
@@ -307,16 +281,14 @@ class RRFRegressor(_Reparameterized, Regressor):
     eta: float = 0.1
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    paper: ClassVar[str] = NGUYEN
     aliases: ClassVar[tuple[str, ...]] = ("RRF", "RRF-l1", "RRF-l2", "RRF-eps")
-    cost: ClassVar[str] = "D d"
 
-    def parts(self, kernel: Kernel) -> Parts:
-        tube = {} if self.loss == "squared" else {"epsilon": self.epsilon}
-        return self._features(kernel), as_loss(self.loss, "regression", **tube), Gradient(self.eta, self.lam)
+    def _loss(self) -> Loss:
+        tube = None if self.loss == "squared" else self.epsilon
+        return as_loss(self.loss, self.task, epsilon=tube)
 
 
-class _Dual(OneKernel):
+class _DualSGD(OneKernel):
     """The fields of DualSGD, and what they stand for."""
 
     budget: int = 100
@@ -325,6 +297,8 @@ class _Dual(OneKernel):
     lam: float = 0.001
     maintenance: str = "merge"
     insert_always: bool = False
+    paper: ClassVar[str] = LE
+    cost: ClassVar[str] = "(B + D) d"
 
     def _hypothesis(self, kernel: Kernel) -> Hypothesis:
         makers = self._choice(
@@ -337,8 +311,11 @@ class _Dual(OneKernel):
         made: Hypothesis = makers()
         return made
 
+    def parts(self, kernel: Kernel) -> Parts:
+        return self._hypothesis(kernel), self._loss(), Pegasos(self.lam)
 
-class DualSGDClassifier(_Dual, Classifier):
+
+class DualSGDClassifier(_DualSGD, Classifier):
     """Dual space gradient descent: few terms in the kernel's space, and all that came before in random features.
 
     f(x) = sum_i a_i k(x_i, x) + <v, z(x)>;  f <- (1 - 1/t) f;  a new term has a = -l' / (lam t)
@@ -364,15 +341,10 @@ class DualSGDClassifier(_Dual, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = LE
     aliases: ClassVar[tuple[str, ...]] = ("DualSGD", "DualSGD-Hinge", "DualSGD-Logit")
-    cost: ClassVar[str] = "(B + D) d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._hypothesis(kernel), as_loss(self.loss, "classification"), Pegasos(self.lam)
 
 
-class DualSGDRegressor(_Dual, Regressor):
+class DualSGDRegressor(_DualSGD, Regressor):
     """Dual space gradient descent for regression.
 
     As DualSGDClassifier, with l' = l'(f(x) - y)
@@ -395,147 +367,4 @@ class DualSGDRegressor(_Dual, Regressor):
     lam: float = 0.01
     loss: Loss | str = "epsilon_insensitive"
     epsilon: float = 0.1
-    paper: ClassVar[str] = LE
     aliases: ClassVar[tuple[str, ...]] = ("DualSGD", "DualSGD-eps", "DualSGD-l1")
-    cost: ClassVar[str] = "(B + D) d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._hypothesis(kernel), as_loss(self.loss, "regression", epsilon=self.epsilon), Pegasos(self.lam)
-
-
-class _Batch(OneKernel):
-    """LLSVM learns from all rows at once: it can be fitted and asked, but does not go on learning."""
-
-    budget: int = 100
-    rank: int | None = None
-    lam: float = 1.0
-    landmarks: str = "kmeans"
-    chunk: int = 50_000
-    online: ClassVar[bool] = False
-    river_kind: ClassVar[str] = ""
-
-    def _no_stream(self) -> NoReturn:
-        raise AttributeError(f"{type(self).__name__} learns from all rows at once: use fit")
-
-    learn = partial_fit = learn_one = learn_many = property(_no_stream)
-
-    def parts(self, kernel: Kernel) -> Parts:
-        raise NotImplementedError
-
-    def _checked(self) -> float:
-        """C of the machine, after a look at the parameters."""
-        if not is_number(self.lam) or not 0 < self.lam < math.inf:
-            raise ValueError(f"Part.lam must be > 0, got {self.lam!r}")
-        Nystrom(rank=self.rank)
-        if not isinstance(self.chunk, Integral) or isinstance(self.chunk, bool) or self.chunk < 1:
-            raise ValueError(f"Part.chunk must be an integer >= 1, got {self.chunk!r}")
-        return 1 / self.lam
-
-    def _solve(self, X: Any, target: Array, weight: Array | None, svm: Any) -> None:
-        """Landmarks, their Nyström features, and a linear machine on them, written down as an expansion."""
-        Z = self._landmarks(X)
-        kernel = self.kernel_
-        transform = Nystrom(kernel, self.rank).transform(kernel(Z))
-        features = np.empty((X.shape[0], len(transform)))
-        for start in range(0, len(features), 1000):
-            rows = X[start : start + 1000]
-            features[start : start + 1000] = (
-                kernel(rows.toarray() if hasattr(rows, "toarray") else rows, Z) @ transform.T
-            )
-        seed = self._run["seed"] % 2**32
-        svm.set_params(C=1 / self.lam, fit_intercept=False, dual=True, max_iter=20_000, random_state=seed)
-        svm.fit(features, target, weight)
-        coef = np.atleast_2d(svm.coef_) @ transform
-        born = np.arange(1.0, len(Z) + 1)[:, None]
-        state = {"basis.x": Z.astype(X.dtype), "basis.coef": coef.T, "basis.born": born}
-        self._learner.restore(state | {"scale": np.array(1.0), "t": np.array(X.shape[0])})
-
-    def _landmarks(self, X: Any) -> Array:
-        chooser = self._choice("landmarks", kmeans=means_of, random=some_of)
-        return np.asarray(chooser(X[: self.chunk] if chooser is means_of else X, self.budget, self._run["seed"]))
-
-
-class LLSVMClassifier(_Batch, Classifier):
-    """Low-rank linearised SVM, the batch baseline: a linear machine on Nyström features, fitted to all rows at once.
-
-    z(x) = K_ZZ^-1/2 k_Z(x) for landmarks Z;  min_w |w|^2 / 2 + (1/lam) sum_i max(0, 1 - y_i <w, z(x_i)>)
-    Several classes: one against the rest. There is `fit` only; the solver is LIBLINEAR's.
-
-    Composition: none of the loop; the result is Expansion(kernel, Stop(budget)) on the landmarks
-
-    Parameters
-    ----------
-    budget : B, number of landmarks
-    rank : number of features kept; None: all
-    lam : regularisation, > 0
-    landmarks : "kmeans" (of the first `chunk` rows) or "random" (rows)
-    chunk : number of rows the means are taken from
-    kernel, random_state, n_jobs : see Estimator
-
-    References
-    ----------
-    zhang2012scaling: Zhang, Lan, Wang, Moerchen, AISTATS, 2012
-    """
-
-    paper: ClassVar[str] = ZHANG
-    aliases: ClassVar[tuple[str, ...]] = ("LLSVM",)
-    cost: ClassVar[str] = "batch"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return Expansion(kernel, Stop(self.budget)), Hinge(), PassiveAggressive(C=self._checked())
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to all rows."""
-        return self._become(self._fresh()._fit(X, y, sample_weight))
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        X = self._rows(X, first=True)
-        y = border.as_labels(y, X)
-        weight = border.as_weight(sample_weight, X)
-        self._refuse_too_large(X)
-        if len(border.different(y)) < 2:
-            raise ValueError(f"y holds one class only, {y.tolist()[0]!r}: a machine needs two")
-        self._know(y, None, X, None)
-        self._solve(X, np.searchsorted(self.classes_, y), weight, LinearSVC(loss="hinge"))
-        return self
-
-
-class LLSVMRegressor(_Batch, Regressor):
-    """Low-rank linearised support vector regression, the batch baseline: fitted to all rows at once.
-
-    z(x) = K_ZZ^-1/2 k_Z(x) for landmarks Z;  min_w |w|^2 / 2 + (1/lam) sum_i max(0, |y_i - <w, z(x_i)>| - epsilon)
-
-    Composition: none of the loop; the result is Expansion(kernel, Stop(budget)) on the landmarks
-
-    Parameters
-    ----------
-    budget, rank, lam, landmarks, chunk : as for LLSVMClassifier
-    epsilon : half width of the tube, >= 0
-    kernel, random_state, n_jobs : see Estimator
-
-    References
-    ----------
-    zhang2012scaling: Zhang, Lan, Wang, Moerchen, AISTATS, 2012
-    """
-
-    epsilon: float = 0.1
-    paper: ClassVar[str] = ZHANG
-    aliases: ClassVar[tuple[str, ...]] = ("LLSVM",)
-    cost: ClassVar[str] = "batch"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        update = PassiveAggressive(C=self._checked())
-        return Expansion(kernel, Stop(self.budget)), EpsilonInsensitive(self.epsilon), update
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to all rows."""
-        return self._become(self._fresh()._fit(X, y, sample_weight))
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        X = self._rows(X, first=True)
-        target = border.as_target(y, X)
-        weight = border.as_weight(sample_weight, X)
-        self._refuse_too_large(X)
-        self._begin(1, X, None)
-        self._solve(X, target, weight, LinearSVR(epsilon=self.epsilon, loss="epsilon_insensitive"))
-        return self

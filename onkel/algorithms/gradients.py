@@ -15,7 +15,7 @@ from onkel.budgets import (
     Truncate,
     Unlimited,
 )
-from onkel.estimator import Parts
+from onkel.estimator import OneKernel, Parts
 from onkel.faces import Classifier, Detector, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
@@ -63,10 +63,22 @@ WANG = (
     "Wang, Crammer, Vucetic: Breaking the curse of kernelization: budgeted stochastic gradient descent for "
     "large-scale SVM training. JMLR 13, 2012"
 )
-ZHANG = "Zhang, Yi, Jin, Lin, He: Online kernel learning with a near optimal sparsity bound. ICML, 2013"
+ZHANG2013 = "Zhang, Yi, Jin, Lin, He: Online kernel learning with a near optimal sparsity bound. ICML, 2013"
 
 
-class OGDClassifier(Classifier):
+class _OGD(OneKernel):
+    """The fields of OGD, and what they stand for."""
+
+    eta: float = 0.1
+    schedule: str = "constant"
+    paper: ClassVar[str] = KIVINEN
+    cost: ClassVar[str] = "n d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return Expansion(kernel, Unlimited()), self._loss(), Gradient(self.eta, schedule=self.schedule)
+
+
+class OGDClassifier(_OGD, Classifier):
     """Online gradient descent in the kernel's function space.
 
     f <- f - eta_t l'(f(x)) k(x, .), with no term where the loss has no slope
@@ -85,19 +97,11 @@ class OGDClassifier(Classifier):
     kivinen2004online: Kivinen, Smola, Williamson, IEEE TSP 52, 2004 (without regulariser). doi:10.1109/TSP.2004.830991
     """
 
-    eta: float = 0.1
-    schedule: str = "constant"
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = KIVINEN
     aliases: ClassVar[tuple[str, ...]] = ("OGD", "kernel OGD")
-    cost: ClassVar[str] = "n d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        loss = as_loss(self.loss, "classification")
-        return Expansion(kernel, Unlimited()), loss, Gradient(self.eta, schedule=self.schedule)
 
 
-class OGDRegressor(Regressor):
+class OGDRegressor(_OGD, Regressor):
     """Online gradient descent for regression.
 
     f <- f - eta_t l'(f(x) - y) k(x, .); the squared loss is (f(x) - y)^2 / 2 outside the tube |f(x) - y| <= epsilon
@@ -118,23 +122,26 @@ class OGDRegressor(Regressor):
     """
 
     eta: float = 0.2
-    schedule: str = "constant"
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    paper: ClassVar[str] = KIVINEN
     aliases: ClassVar[tuple[str, ...]] = ("OGD",)
+
+
+class _NORMA(OneKernel):
+    """The fields of NORMA, and what they stand for."""
+
+    eta: float = 0.1
+    lam: float = 0.01
+    truncation: int | None = None
+    words: ClassVar[dict[str, str]] = {"Truncate.rounds": "truncation"}
+    paper: ClassVar[str] = KIVINEN
     cost: ClassVar[str] = "n d"
 
-    def parts(self, kernel: Kernel) -> Parts:
-        loss = as_loss(self.loss, "regression", epsilon=self.epsilon)
-        return Expansion(kernel, Unlimited()), loss, Gradient(self.eta, schedule=self.schedule)
+    def _expansion(self, kernel: Kernel) -> Expansion:
+        return Expansion(kernel, Unlimited() if self.truncation is None else Truncate(self.truncation))
 
 
-def _window(truncation: int | None) -> Budget:
-    return Unlimited() if truncation is None else Truncate(truncation)
-
-
-class NORMAClassifier(Classifier):
+class NORMAClassifier(_NORMA, Classifier):
     """NORMA: gradient descent on a regularised loss, so that old examples fade.
 
     f <- (1 - eta lam) f;  if y f(x) <= rho:  f <- f + eta y k(x, .)
@@ -157,30 +164,21 @@ class NORMAClassifier(Classifier):
     kivinen2004online: Kivinen, Smola, Williamson, IEEE TSP 52, 2004. doi:10.1109/TSP.2004.830991
     """
 
-    eta: float = 0.1
-    lam: float = 0.01
     rho: float = 1.0
     nu: float | None = None
-    truncation: int | None = None
     loss: Loss | str = "hinge"
-    words: ClassVar[dict[str, str]] = {
-        "Hinge.margin": "rho",
-        "AdaptiveThreshold.start_at": "rho",
-        "Truncate.rounds": "truncation",
-    }
-    paper: ClassVar[str] = KIVINEN
+    words: ClassVar[dict[str, str]] = _NORMA.words | {"Hinge.margin": "rho", "AdaptiveThreshold.start_at": "rho"}
     aliases: ClassVar[tuple[str, ...]] = ("NORMA", "nu-NORMA")
-    cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
-        loss = as_loss(self.loss, "classification", margin=self.rho, closed=True)
+        loss = as_loss(self.loss, self.task, margin=self.rho, closed=True)
         update: Update = Gradient(self.eta, self.lam)
         if self.nu is not None:
             update = AdaptiveThreshold(self.eta, self.lam, self.nu, start_at=self.rho)
-        return Expansion(kernel, _window(self.truncation)), loss, update
+        return self._expansion(kernel), loss, update
 
 
-class NORMARegressor(Regressor):
+class NORMARegressor(_NORMA, Regressor):
     """NORMA regression, with a tube that adapts to a fraction nu of examples outside it.
 
     f <- (1 - eta lam) f;  if |y - f(x)| > epsilon:  f <- f + eta sgn(y - f(x)) k(x, .)
@@ -206,16 +204,12 @@ class NORMARegressor(Regressor):
     """
 
     eta: float = 0.2
-    lam: float = 0.01
     epsilon: float = 0.1
     nu: float | None = None
     clamp: bool = False
-    truncation: int | None = None
     loss: Loss | str = "epsilon_insensitive"
-    words: ClassVar[dict[str, str]] = {"AdaptiveThreshold.start_at": "epsilon", "Truncate.rounds": "truncation"}
-    paper: ClassVar[str] = KIVINEN
+    words: ClassVar[dict[str, str]] = _NORMA.words | {"AdaptiveThreshold.start_at": "epsilon"}
     aliases: ClassVar[tuple[str, ...]] = ("NORMA", "nu-NORMA")
-    cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
         if self.nu is not None and self.loss == "squared":
@@ -223,14 +217,14 @@ class NORMARegressor(Regressor):
                 f"AdaptiveThreshold.nu must be None with the squared loss, which has no tube, got {self.nu}"
             )
         epsilon = None if self.loss == "squared" else self.epsilon
-        loss = as_loss(self.loss, "regression", epsilon=epsilon)
+        loss = as_loss(self.loss, self.task, epsilon=epsilon)
         update: Update = Gradient(self.eta, self.lam)
         if self.nu is not None:
             update = AdaptiveThreshold(self.eta, self.lam, self.nu, self.epsilon, margin=False, clamp=self.clamp)
-        return Expansion(kernel, _window(self.truncation)), loss, update
+        return self._expansion(kernel), loss, update
 
 
-class NORMADetector(Detector):
+class NORMADetector(_NORMA, Detector):
     """NORMA for novelty detection: f is large where examples are usual, and a fraction nu lies below rho.
 
     f <- (1 - eta lam) f;  if f(x) < rho:  f <- f + eta k(x, .) and rho falls by eta (1 - nu), else rho rises by eta nu
@@ -250,18 +244,12 @@ class NORMADetector(Detector):
     kivinen2004online: Kivinen, Smola, Williamson, IEEE TSP 52, 2004. doi:10.1109/TSP.2004.830991
     """
 
-    eta: float = 0.1
-    lam: float = 0.01
     nu: float = 0.1
-    truncation: int | None = None
-    words: ClassVar[dict[str, str]] = {"Truncate.rounds": "truncation"}
-    paper: ClassVar[str] = KIVINEN
     aliases: ClassVar[tuple[str, ...]] = ("NORMA novelty detection",)
-    cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
         update = AdaptiveThreshold(self.eta, self.lam, self.nu, start_at=0.0)
-        return Expansion(kernel, _window(self.truncation)), Hinge(), update
+        return self._expansion(kernel), Hinge(), update
 
 
 class PegasosClassifier(Classifier):
@@ -313,7 +301,7 @@ class KLRSGDClassifier(Classifier):
     eta: float = 0.1
     R: float = math.inf
     words: ClassVar[dict[str, str]] = {"Gradient.radius": "R"}
-    paper: ClassVar[str] = ZHANG
+    paper: ClassVar[str] = ZHANG2013
     aliases: ClassVar[tuple[str, ...]] = ("KLR-SGD", "Baseline", "non-conservative KLR")
     cost: ClassVar[str] = "n d"
 
@@ -374,7 +362,39 @@ class ILKClassifier(Classifier):
         return Expansion(kernel, Unlimited()), Hinge(), Implicit(self.eta, self.lam)
 
 
-class BOGDClassifier(Classifier):
+class _Bounded(OneKernel):
+    """The fields of BOGD and BOGD++, and what they stand for."""
+
+    budget: int = 100
+    eta: float = 0.1
+    lam: float = 0.001
+    cap: float | None = None
+    paper: ClassVar[str] = ZHAO
+    cost: ClassVar[str] = "B d"
+
+    def _budget(self, cap: float | None) -> Budget:
+        """Which term leaves; no coefficient exceeds `cap`."""
+        raise NotImplementedError
+
+    def parts(self, kernel: Kernel) -> Parts:
+        loss, update = self._loss(), Gradient(self.eta, self.lam)
+        # from units of the step; what is no number is for the part to refuse
+        cap = self.eta * self.cap if self.cap is not None and is_number(self.cap) else self.cap
+        return Expansion(kernel, self._budget(cap)), loss, update
+
+
+class _BOGD(_Bounded):
+    removal: str = "uniform"
+    unbiased: bool = True
+    aliases: ClassVar[tuple[str, ...]] = ("BOGD", "bogd_lu")
+
+    def _budget(self, cap: float | None) -> Budget:
+        kind = self._choice("removal", uniform=RemoveRandom, fifo=RemoveOldest)
+        budget: Budget = kind(self.budget, self.unbiased, cap)
+        return budget
+
+
+class BOGDClassifier(_BOGD, Classifier):
     """Bounded online gradient descent: when full, a term leaves and the others make up for it.
 
     f <- (1 - eta lam) f - eta l'(f(x)) k(x, .); when full, a term drawn uniformly leaves, the rest is multiplied
@@ -397,24 +417,10 @@ class BOGDClassifier(Classifier):
     zhao2012fast: Zhao, Wang, Wu, Jin, Hoi, ICML, 2012
     """
 
-    budget: int = 100
-    eta: float = 0.1
-    lam: float = 0.001
-    removal: str = "uniform"
-    unbiased: bool = True
-    cap: float | None = None
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = ZHAO
-    aliases: ClassVar[tuple[str, ...]] = ("BOGD", "bogd_lu")
-    cost: ClassVar[str] = "B d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        kind = self._choice("removal", uniform=RemoveRandom, fifo=RemoveOldest)
-        loss, update = as_loss(self.loss, "classification"), Gradient(self.eta, self.lam)
-        return Expansion(kernel, kind(self.budget, self.unbiased, _cap(self.eta, self.cap))), loss, update
 
 
-class BOGDRegressor(Regressor):
+class BOGDRegressor(_BOGD, Regressor):
     """Bounded online gradient descent for regression, by default in the stable form: the oldest leaves, no rescaling.
 
     f <- (1 - eta lam) f + eta (y - f(x)) k(x, .) outside the tube, and only shrinks inside
@@ -433,31 +439,22 @@ class BOGDRegressor(Regressor):
     lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17, 2016 (as run there)
     """
 
-    budget: int = 100
     eta: float = 0.2
-    lam: float = 0.001
     removal: str = "fifo"
     unbiased: bool = False
-    cap: float | None = None
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    paper: ClassVar[str] = ZHAO
-    aliases: ClassVar[tuple[str, ...]] = ("BOGD", "bogd_lu")
-    cost: ClassVar[str] = "B d"
     forgets: ClassVar[bool] = True
 
-    def parts(self, kernel: Kernel) -> Parts:
-        kind = self._choice("removal", uniform=RemoveRandom, fifo=RemoveOldest)
-        loss, update = as_loss(self.loss, "regression", epsilon=self.epsilon), Gradient(self.eta, self.lam)
-        return Expansion(kernel, kind(self.budget, self.unbiased, _cap(self.eta, self.cap))), loss, update
+
+class _BOGDPlusPlus(_Bounded):
+    aliases: ClassVar[tuple[str, ...]] = ("BOGD++",)
+
+    def _budget(self, cap: float | None) -> Budget:
+        return RemoveWeighted(self.budget, cap)
 
 
-def _cap(eta: float, cap: float | None) -> float | None:
-    """The bound on coefficients from one in units of the step; what is no number is for the part to refuse."""
-    return eta * cap if cap is not None and is_number(cap) else cap
-
-
-class BOGDPlusPlusClassifier(Classifier):
+class BOGDPlusPlusClassifier(_BOGDPlusPlus, Classifier):
     """BOGD++: bounded online gradient descent whose random removal prefers small terms and stays unbiased.
 
     when full, term i stays with probability q_i = min(1, s |a_i| sqrt(k_ii)), sum q_i = B - 1;
@@ -478,21 +475,10 @@ class BOGDPlusPlusClassifier(Classifier):
     zhao2012fast: Zhao, Wang, Wu, Jin, Hoi, ICML, 2012. Several classes: extension
     """
 
-    budget: int = 100
-    eta: float = 0.1
-    lam: float = 0.001
-    cap: float | None = None
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = ZHAO
-    aliases: ClassVar[tuple[str, ...]] = ("BOGD++",)
-    cost: ClassVar[str] = "B d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        loss, update = as_loss(self.loss, "classification"), Gradient(self.eta, self.lam)
-        return Expansion(kernel, RemoveWeighted(self.budget, _cap(self.eta, self.cap))), loss, update
 
 
-class BOGDPlusPlusRegressor(Regressor):
+class BOGDPlusPlusRegressor(_BOGDPlusPlus, Regressor):
     """BOGD++ for regression (an extension; its random rescaling is less stable than BOGDRegressor's default).
 
     Composition: Learner(Expansion(kernel, RemoveWeighted(budget, eta * cap)), Squared(epsilon), Gradient(eta, lam))
@@ -509,20 +495,11 @@ class BOGDPlusPlusRegressor(Regressor):
     zhao2012fast: Zhao, Wang, Wu, Jin, Hoi, ICML, 2012; regression: extension
     """
 
-    budget: int = 100
     eta: float = 0.2
-    lam: float = 0.001
     cap: float | None = 10.0
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    paper: ClassVar[str] = ZHAO
-    aliases: ClassVar[tuple[str, ...]] = ("BOGD++",)
-    cost: ClassVar[str] = "B d"
     forgets: ClassVar[bool] = True
-
-    def parts(self, kernel: Kernel) -> Parts:
-        loss, update = as_loss(self.loss, "regression", epsilon=self.epsilon), Gradient(self.eta, self.lam)
-        return Expansion(kernel, RemoveWeighted(self.budget, _cap(self.eta, self.cap))), loss, update
 
 
 class BSGDClassifier(Classifier):

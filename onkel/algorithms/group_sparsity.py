@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from onkel import native
-from onkel.algorithms.multi_kernel import GAUSSIANS, Pool
 from onkel.estimator import Array, Parts
 from onkel.faces import ClassifierFace, RegressorFace
 from onkel.group_sparsity import DualNorm, DualStep, GroupedExpansion, Proximal
 from onkel.kernels import Kernel
 from onkel.learner import Learner
-from onkel.losses import Hinge, Loss, as_loss
+from onkel.losses import Hinge, Loss
+from onkel.pool import GAUSSIANS, Pool
 from onkel.updates import Gradient
 
 __all__ = ["OM2Classifier", "ProximalMKLClassifier", "ProximalMKLRegressor"]
@@ -68,7 +68,7 @@ class Grouped(Pool):
 
     def _terms(self) -> tuple[Any, Array]:
         f = self._groups
-        order = np.argsort(f.basis["born"][:, 0], kind="stable")
+        order = np.argsort(f.born, kind="stable")
         coef = (f.weights * f.scales * f.shares)[:, :, None] * f.coef[:, None]
         return f.basis.matrix()[order], coef[order]
 
@@ -111,9 +111,9 @@ class _ProximalMKL(Grouped):
     eta: float = 1.0
     lam: float = 0.001
     penalty: str = "squared"
-
-    def _loss(self) -> Loss:
-        raise NotImplementedError
+    paper: ClassVar[str] = MARTINS
+    aliases: ClassVar[tuple[str, ...]] = ("online proximal MKL", "FOBOS group lasso")
+    cost: ClassVar[str] = "n (d + m)"
 
     def parts(self, *kernels: Kernel) -> Parts:
         squared = self._choice("penalty", squared=True, group=False)
@@ -151,12 +151,6 @@ class ProximalMKLClassifier(_ProximalMKL, ClassifierFace):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = MARTINS
-    aliases: ClassVar[tuple[str, ...]] = ("online proximal MKL", "FOBOS group lasso")
-    cost: ClassVar[str] = "n (d + m)"
-
-    def _loss(self) -> Loss:
-        return as_loss(self.loss, "classification")
 
 
 class ProximalMKLRegressor(_ProximalMKL, RegressorFace):
@@ -183,9 +177,3 @@ class ProximalMKLRegressor(_ProximalMKL, RegressorFace):
     eta: float = 0.2
     loss: Loss | str = "squared"
     default: ClassVar[tuple[Kernel, ...]] = GAUSSIANS  # no step suits polynomials of every size of rows
-    paper: ClassVar[str] = MARTINS
-    aliases: ClassVar[tuple[str, ...]] = ("online proximal MKL", "FOBOS group lasso")
-    cost: ClassVar[str] = "n (d + m)"
-
-    def _loss(self) -> Loss:
-        return as_loss(self.loss, "regression")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from onkel.algorithms.perceptrons import ORABONA
 from onkel.estimator import Parts
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
@@ -19,7 +20,6 @@ __all__ = [
     "ProjectronRegressor",
 ]
 
-ORABONA = "Orabona, Keshet, Caputo: Bounded kernel-based online learning. JMLR 10, 2009"
 WANG = "Wang, Vucetic: Online passive-aggressive algorithms on a budget. AISTATS, 2010"
 
 

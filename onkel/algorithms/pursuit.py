@@ -7,12 +7,13 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+from onkel.algorithms.gradients import KIVINEN
 from onkel.budgets import Budget, Unlimited
 from onkel.estimator import OneKernel, Parts
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
-from onkel.losses import Loss, Squared, as_loss
+from onkel.losses import Loss, Squared
 from onkel.pursuit import (
     AlmostLinearDependence,
     Coherence,
@@ -41,10 +42,6 @@ __all__ = [
     "SubsetSelectionRegressor",
 ]
 
-KIVINEN = (
-    "Kivinen, Smola, Williamson: Online learning with kernels. "
-    "IEEE Transactions on Signal Processing 52, 2004. doi:10.1109/TSP.2004.830991"
-)
 KOPPEL = (
     "Koppel, Warnell, Stump, Ribeiro: Parsimonious online learning with kernels via sparse projections in function "
     "space. JMLR 20, 2019"
@@ -80,13 +77,15 @@ class _Descent(OneKernel):
     def _budget(self, update: Gradient) -> Budget:
         raise NotImplementedError
 
-    def _parts(self, kernel: Kernel, loss: Loss) -> Parts:
-        update = self._update()
+    def parts(self, kernel: Kernel) -> Parts:
+        loss, update = self._loss(), self._update()
         return Expansion(kernel, self._budget(update)), loss, update
 
 
 class _FSGD(_Descent):
     schedule: str = "constant"
+    paper: ClassVar[str] = KIVINEN
+    cost: ClassVar[str] = "n d"
 
     def _update(self) -> Gradient:
         return Gradient(self.eta, self.lam, self.schedule)
@@ -115,12 +114,7 @@ class FSGDClassifier(_FSGD, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = KIVINEN
     aliases: ClassVar[tuple[str, ...]] = ("FSGD", "functional SGD")
-    cost: ClassVar[str] = "n d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._parts(kernel, as_loss(self.loss, "classification"))
 
 
 class FSGDRegressor(_FSGD, Regressor):
@@ -141,12 +135,7 @@ class FSGDRegressor(_FSGD, Regressor):
 
     eta: float = 0.2
     loss: Loss | str = "squared"
-    paper: ClassVar[str] = KIVINEN
     aliases: ClassVar[tuple[str, ...]] = ("FSGD",)
-    cost: ClassVar[str] = "n d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._parts(kernel, as_loss(self.loss, "regression"))
 
 
 PARSIMONY = 1.0  # K in the default error: K eta^(3/2) for constant steps, K eta_t^2 for diminishing ones
@@ -157,6 +146,9 @@ class _POLK(_FSGD):
     error: float | None = None
     threshold: float = 2.0
     put_back: str = "random"
+    paper: ClassVar[str] = KOPPEL
+    aliases: ClassVar[tuple[str, ...]] = ("POLK", "KOMP", "KOMP with multiple removals", "dissimilarity compression")
+    cost: ClassVar[str] = "n d + n^2"
 
     def _budget(self, update: Gradient) -> Budget:
         error, schedule = self.error, update.schedule
@@ -200,11 +192,6 @@ class POLKClassifier(_POLK, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = KOPPEL
-    aliases: ClassVar[tuple[str, ...]] = ("POLK", "KOMP", "KOMP with multiple removals", "dissimilarity compression")
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._parts(kernel, as_loss(self.loss, "classification"))
 
 
 class POLKRegressor(_POLK, Regressor):
@@ -226,16 +213,12 @@ class POLKRegressor(_POLK, Regressor):
 
     eta: float = 0.2
     loss: Loss | str = "squared"
-    paper: ClassVar[str] = KOPPEL
-    aliases: ClassVar[tuple[str, ...]] = POLKClassifier.aliases
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._parts(kernel, as_loss(self.loss, "regression"))
 
 
 class _IncDec(_Descent):
     insert_error: float = 0.03
     remove_error: float = 0.03
+    paper: ClassVar[str] = KOPPEL
 
     def _budget(self, update: Gradient) -> Budget:
         return InsertRemove(self.insert_error, self.remove_error)
@@ -263,11 +246,7 @@ class IncDecClassifier(_IncDec, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = KOPPEL
     aliases: ClassVar[tuple[str, ...]] = ("IncDec", "incremental/decremental")
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._parts(kernel, as_loss(self.loss, "classification"))
 
 
 class IncDecRegressor(_IncDec, Regressor):
@@ -290,16 +269,14 @@ class IncDecRegressor(_IncDec, Regressor):
     remove_error: float = 0.1
     eta: float = 0.2
     loss: Loss | str = "squared"
-    paper: ClassVar[str] = KOPPEL
     aliases: ClassVar[tuple[str, ...]] = ("IncDec",)
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._parts(kernel, as_loss(self.loss, "regression"))
 
 
 class _SubsetSelection(_Descent):
     error: float = 0.03
     candidates: int = 4
+    paper: ClassVar[str] = KOPPEL
+    aliases: ClassVar[tuple[str, ...]] = ("subset selection",)
 
     def _budget(self, update: Gradient) -> Budget:
         return SelectSubset(self.error, candidates=self.candidates)
@@ -328,11 +305,6 @@ class SubsetSelectionClassifier(_SubsetSelection, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    paper: ClassVar[str] = KOPPEL
-    aliases: ClassVar[tuple[str, ...]] = ("subset selection",)
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._parts(kernel, as_loss(self.loss, "classification"))
 
 
 class SubsetSelectionRegressor(_SubsetSelection, Regressor):
@@ -354,11 +326,6 @@ class SubsetSelectionRegressor(_SubsetSelection, Regressor):
     error: float = 0.1
     eta: float = 0.2
     loss: Loss | str = "squared"
-    paper: ClassVar[str] = KOPPEL
-    aliases: ClassVar[tuple[str, ...]] = ("subset selection",)
-
-    def parts(self, kernel: Kernel) -> Parts:
-        return self._parts(kernel, as_loss(self.loss, "regression"))
 
 
 class QKLMSRegressor(Regressor):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+from onkel.algorithms.gradients import ZHANG2013
 from onkel.budgets import Unlimited
-from onkel.estimator import Parts
+from onkel.estimator import OneKernel, Parts
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
-from onkel.losses import EpsilonInsensitive, Hinge, Logistic, Loss, as_loss
+from onkel.losses import EpsilonInsensitive, Hinge, Logistic, Loss
 from onkel.sampling import SampledGradient, SampledLogistic, SampledPassiveAggressive
 
 __all__ = [
@@ -22,13 +23,27 @@ __all__ = [
 ]
 
 LU = "Lu, Zhao, Hoi: Online sparse passive aggressive learning with kernels. SDM, 2016. doi:10.1137/1.9781611974348.76"
-ZHANG2013 = "Zhang, Yi, Jin, Lin, He: Online kernel learning with a near optimal sparsity bound. ICML, 2013"
 ZHANG2012 = (
     "Zhang, Jin, Chen, Lin, He: Efficient online learning for large-scale sparse kernel logistic regression. AAAI, 2012"
 )
 
 
-class SPAClassifier(Classifier):
+class _SPA(OneKernel):
+    """The fields of SPA, and what they stand for."""
+
+    eta: float = 1.0
+    alpha: float = 1.0
+    beta: float = 20.0
+    average: bool | str = True
+    paper: ClassVar[str] = LU
+    cost: ClassVar[str] = "n d"
+
+    def parts(self, kernel: Kernel) -> Parts:
+        update = SampledPassiveAggressive(self.eta, self.alpha, self.beta)
+        return Expansion(kernel, Unlimited()), self._loss(), update
+
+
+class SPAClassifier(_SPA, Classifier):
     """Sparse passive-aggressive learning: a passive-aggressive step, taken with a probability that follows the loss.
 
     l = max(0, 1 - y f(x));  rho = min(alpha, l) / beta;  with probability rho:
@@ -49,19 +64,13 @@ class SPAClassifier(Classifier):
     lu2016online: Lu, Zhao, Hoi, SDM, 2016. doi:10.1137/1.9781611974348.76
     """
 
-    eta: float = 1.0
-    alpha: float = 1.0
-    beta: float = 20.0
-    average: bool | str = True
-    paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("SPA", "SPA-avg", "SPA-last")
-    cost: ClassVar[str] = "n d"
 
-    def parts(self, kernel: Kernel) -> Parts:
-        return Expansion(kernel, Unlimited()), Hinge(), SampledPassiveAggressive(self.eta, self.alpha, self.beta)
+    def _loss(self) -> Loss:
+        return Hinge()
 
 
-class SPARegressor(Regressor):
+class SPARegressor(_SPA, Regressor):
     """Sparse passive-aggressive regression, an extension: the loss is max(0, |y - f(x)| - epsilon).
 
     As SPAClassifier, with steps tau sgn(y - f(x)); keep alpha of the order of a typical loss
@@ -80,22 +89,31 @@ class SPARegressor(Regressor):
     lu2016online: Lu, Zhao, Hoi, SDM, 2016. doi:10.1137/1.9781611974348.76
     """
 
-    eta: float = 1.0
-    alpha: float = 1.0
     beta: float = 5.0
     epsilon: float = 0.1
-    average: bool | str = True
-    paper: ClassVar[str] = LU
     aliases: ClassVar[tuple[str, ...]] = ("SPA",)
-    cost: ClassVar[str] = "n d"
     forgets: ClassVar[bool] = True  # it sees but a part of the rows
 
+    def _loss(self) -> Loss:
+        return EpsilonInsensitive(self.epsilon)
+
+
+class _OSKL(OneKernel):
+    """The fields of OSKL, and what they stand for."""
+
+    eta: float = 0.45
+    G: float = 2.0
+    R: float = math.inf
+    average: bool | str = True
+    words: ClassVar[dict[str, str]] = {"SampledGradient.radius": "R"}
+    paper: ClassVar[str] = ZHANG2013
+    cost: ClassVar[str] = "n d"
+
     def parts(self, kernel: Kernel) -> Parts:
-        update = SampledPassiveAggressive(self.eta, self.alpha, self.beta)
-        return Expansion(kernel, Unlimited()), EpsilonInsensitive(self.epsilon), update
+        return Expansion(kernel, Unlimited()), self._loss(), SampledGradient(self.eta, self.G, self.R)
 
 
-class OSKLClassifier(Classifier):
+class OSKLClassifier(_OSKL, Classifier):
     """Online sparse kernel learning: steps of one length, taken with a probability that follows the slope of the loss.
 
     g = l'(f(x));  with probability |g| / G:  f <- project[f - eta G sgn(g) k(x, .)] onto |f| <= R
@@ -116,22 +134,11 @@ class OSKLClassifier(Classifier):
     zhang2013online: Zhang, Yi, Jin, Lin, He, ICML, 2013, algorithm 1
     """
 
-    eta: float = 0.45
-    G: float = 2.0
-    R: float = math.inf
     loss: Loss | str = "logistic"
-    average: bool | str = True
-    words: ClassVar[dict[str, str]] = {"SampledGradient.radius": "R"}
-    paper: ClassVar[str] = ZHANG2013
     aliases: ClassVar[tuple[str, ...]] = ("OSKL", "OSKL-avg", "OSKL-last")
-    cost: ClassVar[str] = "n d"
-
-    def parts(self, kernel: Kernel) -> Parts:
-        loss = as_loss(self.loss, "classification")
-        return Expansion(kernel, Unlimited()), loss, SampledGradient(self.eta, self.G, self.R)
 
 
-class OSKLRegressor(Regressor):
+class OSKLRegressor(_OSKL, Regressor):
     """Online sparse kernel learning for regression.
 
     g = l'(f(x) - y);  with probability |g| / G (at most 1):  f <- project[f - eta G sgn(g) k(x, .)] onto |f| <= R
@@ -152,20 +159,10 @@ class OSKLRegressor(Regressor):
     """
 
     eta: float = 0.1
-    G: float = 2.0
-    R: float = math.inf
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    average: bool | str = True
-    words: ClassVar[dict[str, str]] = {"SampledGradient.radius": "R"}
-    paper: ClassVar[str] = ZHANG2013
     aliases: ClassVar[tuple[str, ...]] = ("OSKL",)
-    cost: ClassVar[str] = "n d"
     forgets: ClassVar[bool] = True  # it sees but a part of the rows
-
-    def parts(self, kernel: Kernel) -> Parts:
-        loss = as_loss(self.loss, "regression", epsilon=self.epsilon)
-        return Expansion(kernel, Unlimited()), loss, SampledGradient(self.eta, self.G, self.R)
 
 
 class SparseKLRClassifier(Classifier):

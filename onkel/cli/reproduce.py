@@ -12,11 +12,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from onkel import comparison, experiment
+from onkel import comparison, experiment, reproduction
 from onkel.cli.show import finite, table
 from onkel.cli.words import Problem, names, positive
 from onkel.comparison import Cell
-from onkel.experiment import Experiment, ExperimentError, Results, Run
+from onkel.experiment import Experiment, ExperimentError, Run
+from onkel.reproduction import Results
 
 
 def add(commands: Any) -> None:
@@ -61,14 +62,14 @@ def _run(arguments: argparse.Namespace) -> None:
         results = Results(home / f"{found.table}.csv")
     except (KeyError, TypeError, ValueError):
         raise Problem(f"{home / found.table}.csv holds no runs of this command; name another folder") from None
-    here, absent = experiment.available(found, arguments.sets)
+    here, absent = reproduction.available(found, arguments.sets)
     for name, reason in absent.items():
         print(f"onkel: {name} is absent: {reason}", file=sys.stderr)
     if not here:
         raise Problem(f"no set of {found.key}/{found.table} is here; ONKEL_DATA names the folder with the sets")
     only: dict[str, Any] = {"sets": [source.name for source in here], "algorithms": arguments.algorithms}
     told = None if arguments.quiet else _Teller()
-    experiment.run(found, results, **only, runs=arguments.runs, jobs=arguments.jobs, progress=told)
+    reproduction.run(found, results, **only, runs=arguments.runs, jobs=arguments.jobs, progress=told)
     files = comparison.write(found, results, runs=arguments.runs)
     cells = [cell for cell in comparison.compare(found, results, runs=arguments.runs) if cell.ours]
     if arguments.json:
