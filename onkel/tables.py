@@ -231,11 +231,13 @@ class Table:
         if not self.learning:
             values[hole] = np.broadcast_to(schema.sums / np.maximum(schema.counts, 1), values.shape)[hole]
             return
-        known = np.where(hole, 0.0, values)  # summed one by one: how rows are cut into blocks must not matter
-        sums = np.vstack([schema.sums, known]).cumsum(axis=0)
-        counts = np.vstack([schema.counts, ~hole]).cumsum(axis=0)
-        values[hole] = (sums / np.maximum(counts, 1))[:-1][hole]
-        schema.sums, schema.counts = sums[-1], counts[-1]
+        holes = bool(hole.any())
+        known = np.where(hole, 0.0, values) if holes else values
+        sums = np.vstack([schema.sums, known]).cumsum(axis=0)  # one by one: how rows are cut into blocks must not matter
+        if holes:
+            counts = np.vstack([schema.counts, ~hole]).cumsum(axis=0)
+            values[hole] = (sums / np.maximum(counts, 1))[:-1][hole]
+        schema.sums, schema.counts = sums[-1], schema.counts + len(values) - hole.sum(axis=0)
 
     def _features_of(self, values: Floats, texts: list[list[str]], n: int) -> Any:
         if not self._texts:
