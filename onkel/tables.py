@@ -233,7 +233,9 @@ class Table:
             return
         holes = bool(hole.any())
         known = np.where(hole, 0.0, values) if holes else values
-        sums = np.vstack([schema.sums, known]).cumsum(axis=0)  # one by one: how rows are cut into blocks must not matter
+        sums = np.vstack([schema.sums, known]).cumsum(
+            axis=0
+        )  # one by one: how rows are cut into blocks must not matter
         if holes:
             counts = np.vstack([schema.counts, ~hole]).cumsum(axis=0)
             values[hole] = (sums / np.maximum(counts, 1))[:-1][hole]
