@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Callable
 from glob import escape
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from onkel import state
 from onkel.estimator import load
 from onkel.evaluate import Trace, task_of
 from onkel.protocols import decide
+from onkel.tables import Schema
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -31,14 +33,35 @@ _POINTS = 200  # most points of a curve
 
 
 class Running:
-    """Brings columns to mean 0 and deviation 1, as they have been up to each example."""
+    """Brings columns to mean 0 and deviation 1, as they have been up to each example.
 
-    def __init__(self) -> None:
-        self.count = 0
+    Parameters
+    ----------
+    columns : how many, the first; those behind them say yes or no and stay as they are. None: all.
+    """
+
+    def __init__(self, columns: int | None = None) -> None:
+        self.columns, self.count = columns, 0
         self.origin = self.sums = self.squares = np.zeros(0)  # sums are of distances from the first example
 
-    def learn(self, X: Floats) -> Floats:
+    def learn(self, X: Any) -> Any:
         """The rows to scale, each by itself and those before it."""
+        return self._first(X, self._learn)
+
+    def apply(self, X: Any) -> Any:
+        """The rows to the scale known now."""
+        return self._first(X, self._apply)
+
+    def _first(self, X: Any, scale: Callable[[Floats], Floats]) -> Any:
+        sparse = scipy.sparse.issparse(X)
+        numbers = X if self.columns is None else X[:, : self.columns]
+        numbers = scale(numbers.toarray() if sparse else np.asarray(numbers, float))
+        if self.columns is None:
+            return numbers
+        rest = X[:, self.columns :]
+        return scipy.sparse.hstack([numbers, rest], format="csr") if sparse else np.hstack([numbers, rest])
+
+    def _learn(self, X: Floats) -> Floats:
         if self.count == 0:
             self.origin, self.sums, self.squares = X[0].copy(), np.zeros(X.shape[1]), np.zeros(X.shape[1])
         self._check(X)
@@ -49,8 +72,7 @@ class Running:
         self.count, self.sums, self.squares = self.count + len(X), sums[-1], squares[-1]
         return _scaled(distances, sums, squares, counts)
 
-    def apply(self, X: Floats) -> Floats:
-        """The rows to the scale known now."""
+    def _apply(self, X: Floats) -> Floats:
         self._check(X)
         return _scaled(X - self.origin, self.sums, self.squares, max(self.count, 1))
 
@@ -61,12 +83,12 @@ class Running:
     def plain(self) -> dict[str, Any]:
         """As plain data."""
         arrays = {name: getattr(self, name).tolist() for name in ("origin", "sums", "squares")}
-        return {"count": self.count, **arrays}
+        return {"columns": self.columns, "count": self.count, **arrays}
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Running:
         """The inverse of `plain`."""
-        made = cls()
+        made = cls(data.get("columns"))
         made.count = int(data["count"])
         made.origin, made.sums, made.squares = (np.array(data[name], float) for name in ("origin", "sums", "squares"))
         return made
@@ -90,6 +112,7 @@ class Follower:
     Attributes
     ----------
     seen, total, seconds : examples, mistakes (or squared errors) and time spent so far.
+    schema : what is known of the columns of the tables it learned from.
     about : plain data that is saved along: which stream, which place in it.
     """
 
@@ -97,6 +120,7 @@ class Follower:
         self.model, self.scale = model, scale
         self.task = task_of(model)
         self.seen, self.total, self.seconds = 0, 0.0, 0.0
+        self.schema = Schema()
         self.about: dict[str, Any] = {}
         self._curve: list[tuple[int, float, int, float]] = []
 
@@ -144,7 +168,9 @@ class Follower:
         return np.asarray(getattr(self.model, "classes_", []))
 
     def _rows(self, X: Any, learning: bool = False) -> Any:
-        if scipy.sparse.issparse(X) and self.scale is None:
+        if self.scale is not None:
+            X = self.scale.learn(X) if learning else self.scale.apply(X)
+        if scipy.sparse.issparse(X):
             width = getattr(self.model, "n_features_in_", X.shape[1])
             if X.shape[1] > width and learning:
                 self.model.widen(X.shape[1])
@@ -153,10 +179,7 @@ class Follower:
             elif X.shape[1] < width:
                 X = scipy.sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
             return X
-        X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, float)
-        if self.scale is None:
-            return X
-        return self.scale.learn(X) if learning else self.scale.apply(X)
+        return np.asarray(X, float)
 
     # -- asking
 
@@ -197,7 +220,8 @@ class Follower:
         arrays, config = self.model.state()
         counts = {"seen": self.seen, "total": self.total, "seconds": self.seconds, "curve": self._curve}
         scale = None if self.scale is None else self.scale.plain()
-        state.write(path, arrays, config | {"follower": {**counts, "scale": scale, "about": self.about}})
+        known = {"scale": scale, "schema": self.schema.plain(), "about": self.about}
+        state.write(path, arrays, config | {"follower": counts | known})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Follower:
@@ -206,11 +230,13 @@ class Follower:
         data = state.read(path)[1].get("follower")
         if data is None:
             made.seen = getattr(made.model, "t_", 0)
+            made.schema = Schema(features=[*map(str, getattr(made.model, "feature_names_in_", ()))] or None)
             return made
         try:
             made.seen, made.total, made.seconds = int(data["seen"]), float(data["total"]), float(data["seconds"])
             made._curve = [(int(a), float(b), int(c), float(d)) for a, b, c, d in data["curve"]]
             made.scale = None if data["scale"] is None else Running.of(data["scale"])
+            made.schema = Schema.of(data["schema"]) if "schema" in data else Schema()  # older files have none
             made.about = dict(data["about"])
         except (KeyError, TypeError, ValueError) as problem:
             raise ValueError(f"{os.fspath(path)} does not hold a place in a stream: {problem!r}") from problem

@@ -324,7 +324,6 @@ def test_problems_of_tuning(capsys: Capture) -> None:
     )
     assert "cannot be tuned at the cost of 2.0 runs: allow 5 or more" in refused(capsys, "digits", "--cost", "2")
     assert "KLMS does regression, not classification" in refused(capsys, "digits", "--algorithms", "KLMS")
-    assert "--encode hash" in refused(capsys, "data.csv", "--encode", "onehot", "--save", "model")
     assert "FOGDClassifier.components" in refused(capsys, "digits", "--try", "components=-1")
     with pytest.raises(SystemExit):
         main(["tune", "digits", "--try", "eta"])

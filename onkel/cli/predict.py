@@ -22,8 +22,8 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "predict",
         help="predictions of a model, one a line",
-        description="The model is not changed. Columns must be those it learned from, in the same order; if the file "
-        "has targets too (--target), the error is told at the end.",
+        description="The model is not changed. Columns are found by their names, and read as those it learned "
+        "from; if the file has targets too, the error is told at the end.",
     )
     parser.set_defaults(run=_predict)
     parser.add_argument("model", type=Path, metavar="MODEL", help="a file that onkel run, onkel tune or save wrote")
@@ -41,7 +41,10 @@ def _predict(arguments: argparse.Namespace) -> int:
     if arguments.scores and follower.task == "regression":
         raise Problem("--scores are for classification; a prediction of a regression is its score")
     total, known, count = 0.0, 0, 0
-    for block in source.blocks(arguments):
+    for block in source.blocks(arguments, source.schema(arguments, follower.schema), learning=False):
+        labelled = block.y.dtype.kind != "f" or not np.isnan(block.y).any()
+        if arguments.target is not None and not labelled:
+            raise Problem(f"{arguments.stream} has no column {arguments.target!r}")
         try:
             said = follower.predict(block.X)
             scores = follower.scores(block.X).tolist() if arguments.scores else [None] * len(said)
@@ -52,7 +55,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         )
         sys.stdout.flush()
         count += len(said)
-        if source.has_targets(arguments):
+        if labelled:
             total += _errors(follower, said, block.y)
             known += len(said)
     if known and not arguments.quiet:

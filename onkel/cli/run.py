@@ -24,7 +24,7 @@ from onkel.cli.words import Problem, check_writable, seconds
 from onkel.evaluate import Result, Standings, settings
 from onkel.follower import Follower, Running
 from onkel.stream import Stream, Task, infer_task
-from onkel.tables import Block
+from onkel.tables import Block, Schema
 
 DEFAULT = "FOGD"  # which needs no settings
 ENOUGH = 50  # rows that tell a class from a number
@@ -98,7 +98,9 @@ def _follow(
     arguments.follower = follower
     skip = 0 if follower is None or _is_live(arguments) else follower.about.get("position", 0)
     saved = time.monotonic()
-    blocks = source.blocks(arguments)
+    schema = _columns(arguments, follower, again=skip > 0)
+    begun = schema.plain()
+    blocks = source.blocks(arguments, schema)
     if follower is None and arguments.task in (None, "auto"):
         arguments.task, blocks = _look(blocks)
     for block in blocks:
@@ -107,7 +109,9 @@ def _follow(
         if len(y) == 0:
             continue
         if follower is None:
-            follower = arguments.follower = _fresh(arguments, X)
+            follower = arguments.follower = _fresh(arguments, X, schema)
+        follower.schema = schema  # not before: until then it was behind the place of the model
+        follower.about["schema"] = begun
         with interrupts.waiting():
             try:
                 said = follower.learn(X, y)
@@ -172,10 +176,18 @@ def _agrees(model: Any, wanted: list[tuple[str, Any]]) -> bool:
     return settings(other) == settings(model)
 
 
-def _fresh(arguments: argparse.Namespace, X: Any) -> Follower:
-    model = models.make(arguments.model or DEFAULT, arguments.task, dict(arguments.set))
-    scaled = arguments.scale == "running" and (arguments.encode or not scipy.sparse.issparse(X))
-    follower = Follower(model, Running() if scaled else None)
+def _columns(arguments: argparse.Namespace, follower: Follower | None, again: bool) -> Schema:
+    """What is known of the columns before the first row: if it is read `again`, what was known then."""
+    begun = None if follower is None else follower.schema
+    if follower is not None and again and "schema" in follower.about:
+        begun = Schema.of(follower.about["schema"])
+    return source.schema(arguments, begun)
+
+
+def _fresh(arguments: argparse.Namespace, X: Any, schema: Schema) -> Follower:
+    model = models.make(arguments.model or DEFAULT, arguments.task, dict(arguments.set), schema)
+    scaled = arguments.scale == "running" and (schema.texts or not scipy.sparse.issparse(X))
+    follower = Follower(model, Running(schema.numbers if schema.texts else None) if scaled else None)
     follower.about = {"source": arguments.stream, "position": 0, "written": 0}
     return follower
 

@@ -19,6 +19,7 @@ from onkel.cli.show import Walk, finite, table, trivial
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
 from onkel.stream import Stream
+from onkel.tables import Schema
 from onkel.tuning import Candidate, Tuned
 
 SHOWN = 10  # candidates
@@ -67,18 +68,17 @@ def _values(text: str) -> tuple[str, list[Any]]:
 
 def _tune(arguments: argparse.Namespace) -> int:
     check_writable(arguments.save, "the model")
-    if arguments.save is not None and arguments.encode == "onehot":
-        raise Problem("a model with --encode onehot could not read another file; to keep it, say --encode hash")
     if arguments.stream == "demo":
         raise Problem("tune one stream at a time; demo is four")
-    (stream,) = source.streams(arguments, scaled=False)
+    columns = source.schema(arguments)
+    (stream,) = source.streams(arguments, scaled=False, columns=columns)
     X, scale = stream.X, None
-    if arguments.scale != "none" and not scipy.sparse.issparse(X):
-        scale = Running()
+    if arguments.scale != "none" and (columns.texts or not scipy.sparse.issparse(X)):
+        scale = Running(columns.numbers if columns.texts else None)
         scale.learn(X.astype(float))
         X = scale.apply(X.astype(float))
     rows = stream.order(0, seed=arguments.seed)[: arguments.limit]
-    settings = _settings(arguments, stream)
+    settings = _settings(arguments, stream, columns)
     walk = Walk(arguments.quiet)
 
     def show(seen: int, left: Sequence[Candidate]) -> None:
@@ -104,19 +104,20 @@ def _tune(arguments: argparse.Namespace) -> int:
     else:
         _print(tuned, stream, baseline)
     if arguments.save is not None:
-        _save(arguments, tuned, stream, scale)
+        _save(arguments, tuned, stream, scale, columns)
     return 0
 
 
-def _settings(arguments: argparse.Namespace, stream: Stream) -> dict[str, Any]:
+def _settings(arguments: argparse.Namespace, stream: Stream, columns: Schema) -> dict[str, Any]:
     """All settings to try, by name."""
     made: dict[str, Any] = {}
     fixed, tried, used = dict(arguments.set), dict(arguments.tried), set()
     for entry in algorithms(arguments.algorithms):
-        model = models.make(entry.title, stream.task, {"random_state": arguments.seed} | fixed)
+        model = models.make(entry.title, stream.task, {"random_state": arguments.seed} | fixed, columns)
         known = {"gamma", *model.get_params(deep=False)}
         variant = {key: [value] for key, value in entry.settings.items()}
-        values = variant | tuning.values(model, arguments.grid, stream.features) | tried
+        features = len(columns.features or ()) or stream.features
+        values = variant | tuning.values(model, arguments.grid, features) | tried
         used |= known & set(tried)
         made |= tuning.grid(model, **{key: value for key, value in values.items() if key in known - set(fixed)})
     for name in set(tried) - used:
@@ -168,10 +169,11 @@ def _as_data(tuned: Tuned, stream: Stream, baseline: float) -> dict[str, Any]:
     }
 
 
-def _save(arguments: argparse.Namespace, tuned: Tuned, stream: Stream, scale: Running | None) -> None:
+def _save(arguments: argparse.Namespace, tuned: Tuned, stream: Stream, scale: Running | None, columns: Schema) -> None:
     winner = tuned.candidates[0]
     follower = Follower(winner.model, scale)
     follower.seen, follower.total, follower.seconds = winner.seen, winner.total, winner.seconds
+    follower.schema = columns
     follower.about = {"source": stream.name, "position": 0, "written": 0}
     try:
         follower.save(arguments.save)
