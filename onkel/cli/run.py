@@ -56,7 +56,7 @@ def add(commands: Any) -> None:
         "--scale",
         choices=["running", "none"],
         default="running",
-        help="running (default): standardise dense features by what has been seen so far",
+        help="running (default): standardise dense features and real targets by what has been seen so far",
     )
     add = parser.add_argument_group("output").add_argument
     add("--checkpoint", type=Path, metavar="MODEL", help="write the model there, and go on from it if it is there")
@@ -187,7 +187,8 @@ def _columns(arguments: argparse.Namespace, follower: Follower | None, again: bo
 def _fresh(arguments: argparse.Namespace, X: Any, schema: Schema) -> Follower:
     model = models.make(arguments.model or DEFAULT, arguments.task, dict(arguments.set), schema)
     scaled = arguments.scale == "running" and (schema.texts or not scipy.sparse.issparse(X))
-    follower = Follower(model, Running(schema.numbers if schema.texts else None) if scaled else None)
+    goal = Running() if arguments.scale == "running" and arguments.task == "regression" else None
+    follower = Follower(model, Running(schema.numbers if schema.texts else None) if scaled else None, goal)
     follower.about = {"source": arguments.stream, "position": 0, "written": 0}
     return follower
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ def add(commands: Any) -> None:
         epilog=f"Grids: {', '.join(tuning.GRIDS)} (papers by their keys).",
     )
     parser.set_defaults(run=_tune)
-    source.add(parser, scale="standardise dense features")
+    source.add(parser, scale="standardise dense features and real targets")
     add = parser.add_argument_group("settings").add_argument
     add("--algorithms", type=names, default=["FOGD"], metavar="A,B", help="whose settings (default FOGD)")
     add("--grid", choices=tuning.GRIDS, default="default", metavar="NAME", help="values to try (default: default)")
@@ -77,12 +78,18 @@ def _tune(arguments: argparse.Namespace) -> int:
         scale = Running(columns.numbers if columns.texts else None)
         scale.learn(X.astype(float))
         X = scale.apply(X.astype(float))
+    y, goal, unit = stream.y, None, 1.0
+    if arguments.scale != "none" and stream.task == "regression":
+        goal = Running()
+        goal.follow(y)
+        unit = float(goal.moments[1][0]) or 1.0  # a target that never varies has none
+        y = goal.apply(y[:, None])[:, 0]
     rows = stream.order(0, seed=arguments.seed)[: arguments.limit]
     settings = _settings(arguments, stream, columns)
     walk = Walk(arguments.quiet)
 
     def show(seen: int, left: Sequence[Candidate]) -> None:
-        best = left[0]
+        best = _measured(left[0], unit)
         walk.tell(seen / len(rows), f"{len(left)} of {len(settings)} settings left", _error(best), best.name)
 
     try:
@@ -90,7 +97,7 @@ def _tune(arguments: argparse.Namespace) -> int:
             tuned = tuning.tune(
                 settings,
                 X[rows],
-                stream.y[rows],
+                y[rows],
                 cost=arguments.cost,
                 classes=stream.classes,
                 n_jobs=arguments.jobs,
@@ -98,13 +105,19 @@ def _tune(arguments: argparse.Namespace) -> int:
             )
     except ValueError as problem:
         raise Problem(f"{stream.name}: {problem}") from None
+    tuned = dataclasses.replace(tuned, candidates=tuple(_measured(one, unit) for one in tuned.candidates))
     baseline = evaluate.trivial(stream.y[rows], stream.task)
     if arguments.json:
         print(json.dumps(_as_data(tuned, stream, baseline), indent=1))
     else:
         _print(tuned, stream, baseline)
     if arguments.save is not None:
-        _save(arguments, tuned, stream, scale, columns)
+        winner = tuned.candidates[0]
+        follower = Follower(winner.model, scale, goal)
+        follower.seen, follower.total, follower.seconds = winner.seen, winner.total, winner.seconds
+        follower.schema = columns
+        follower.about = {"source": stream.name, "position": 0, "written": 0}
+        _save(follower, arguments)
     return 0
 
 
@@ -123,6 +136,11 @@ def _settings(arguments: argparse.Namespace, stream: Stream, columns: Schema) ->
     for name in set(tried) - used:
         raise Problem(f"there is no parameter {name!r} to try; see: onkel algorithms {arguments.algorithms[0]}")
     return made
+
+
+def _measured(candidate: Candidate, unit: float) -> Candidate:
+    """Its squared errors in the units of the target."""
+    return dataclasses.replace(candidate, total=candidate.total * unit**2)
 
 
 def _error(candidate: Candidate) -> str:
@@ -169,12 +187,7 @@ def _as_data(tuned: Tuned, stream: Stream, baseline: float) -> dict[str, Any]:
     }
 
 
-def _save(arguments: argparse.Namespace, tuned: Tuned, stream: Stream, scale: Running | None, columns: Schema) -> None:
-    winner = tuned.candidates[0]
-    follower = Follower(winner.model, scale)
-    follower.seen, follower.total, follower.seconds = winner.seen, winner.total, winner.seconds
-    follower.schema = columns
-    follower.about = {"source": stream.name, "position": 0, "written": 0}
+def _save(follower: Follower, arguments: argparse.Namespace) -> None:
     try:
         follower.save(arguments.save)
     except OSError as problem:
