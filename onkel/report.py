@@ -106,7 +106,12 @@ def _percent(value: float) -> str:
 def _plain(value: float) -> str:
     if not math.isfinite(value):
         return "diverged"
-    return f"{value:.3f}" if abs(value) < 1e4 else f"{value:.1e}"
+    return f"{value:.3f}" if abs(value) < 1e4 else f"{value:,.0f}" if abs(value) < 1e8 else f"{value:.1e}"
+
+
+def show_chance(p: float) -> str:
+    """How a p-value is written."""
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def _processor() -> str:
@@ -239,7 +244,7 @@ def _table(race: Standings, numbers: Mapping[str, int]) -> str:
     """Errors first; columns nobody has anything to say in are left out."""
     show = show_error(race.stream.task)
     ways: dict[str, tuple[str, Callable[[float], str]]] = {
-        "p": ("p against\nthe best", "{:.3f}".format),
+        "p": ("p against\nthe best", show_chance),
         **{key: (_words(key), "{:.3f}".format) for key in race.results[0].measures},
         "held_out": ("held out\n" + measure(race.stream.task), show),
         "size": ("support\nvectors", "{:,.0f}".format),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -357,6 +358,37 @@ def test_control_c_from_outside(jobs: str) -> None:
 
 
 # -- pipes and terminals
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_no_number_is_cut(columns: int, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    words = ["race", "breast_cancer", "--limit", "60", "--algorithms", "PA,RBP", "--orders", "3", "--held-out", ".2"]
+    assert main([*words, "--measures", "auc,log_loss,hinge_loss", "--quiet"]) == 0
+    out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "…" not in out
+    rows = [line.split() for line in out.splitlines() if line.startswith(("PA", "RBP"))]
+    assert (
+        sorted(map(len, rows)) == {40: [9, 10], 80: [11, 12], 200: [12, 13]}[columns]
+    )  # each % is a word, the best has no p
+    said = " ".join(out.split())
+    assert ("no room for KiB" in said) == (columns < 200)
+    assert "p: how likely the orders alone make such a difference from the best" in said
+
+
+def test_small_chances_and_large_errors_are_written_out() -> None:
+    assert report.show_chance(0.0004) == "< 0.001"
+    assert report.show_chance(0.0014) == "0.001"
+    assert report.show_error("regression")(13012.4) == "13,012"
+
+
+def test_a_pool_of_learners_says_what_it_counts(capsys: Capture) -> None:
+    words = ["race", "breast_cancer", "--limit", "100", "--quiet", "--algorithms"]
+    assert main([*words, "AutoKernel"]) == 0
+    assert "SV: more than examples where a pool of learners adds up" in capsys.readouterr().out
+    assert main([*words, "PA"]) == 0
+    assert "SV: more" not in capsys.readouterr().out
 
 
 def test_a_pipe_gets_no_control_characters(table: Path) -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from onkel import evaluate, report
 from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
-from onkel.cli.show import Display, finite, table, trivial
+from onkel.cli.show import Display, finite, print_whole, table, trivial
 from onkel.cli.source import FACES
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream
@@ -265,14 +266,27 @@ def _print(race: Standings, arguments: argparse.Namespace) -> None:
     heads |= {name: name.replace("_", " ") for name in race.results[0].measures}
     heads |= {"held_out": "held out", "size": "SV", "bytes": "KiB", "microseconds": "us per row"}
     ways = {"error": show, "deviation": show, "held_out": show, "bytes": _kibibytes, "size": "{:,.0f}".format}
-    ways |= {"p": "{:.3f}".format, "microseconds": report.show_time}
+    ways |= {"p": report.show_chance, "microseconds": report.show_time}
     data = race.table()
     used = [name for name in heads if any(row[name] is not None for row in data)]
-    rows = table("learner", *(heads[name] for name in used))
-    for row, result in zip(data, race.results, strict=True):
-        cells = ["" if row[name] is None else ways.get(name, "{:.3f}".format)(row[name]) for name in used]
-        rows.add_row(Text(result.name), *cells, style="bold" if race.is_best(result) else None)
-    console.print(rows, trivial(race.stream.task, _trivial(race.stream, arguments)), "", sep="\n")
+
+    def rows(names: list[str]) -> Table:
+        made = table("learner", *(heads[name] for name in names))
+        for row, result in zip(data, race.results, strict=True):
+            cells = ["" if row[name] is None else ways.get(name, "{:.3f}".format)(row[name]) for name in names]
+            made.add_row(Text(result.name), *cells, style="bold" if race.is_best(result) else None)
+        return made
+
+    dropped = print_whole(console, rows, used, ["bytes", "microseconds", "size"])
+    notes = {
+        "p: how likely the orders alone make such a difference from the best (paired t-tests, Holm)": "p" in used,
+        "SV: more than examples where a pool of learners adds up those of its components": "size" not in dropped
+        and any(result.size is not None and result.size > race.examples for result in race.results),
+        f"no room for {', '.join(heads[name] for name in dropped)}: see --json, or widen the terminal": dropped,
+    }
+    for note in (note for note, holds in notes.items() if holds):
+        console.print(Text(note, style="dim"))
+    console.print(trivial(race.stream.task, _trivial(race.stream, arguments)), "", sep="\n")
 
 
 def _kibibytes(size: float) -> str:

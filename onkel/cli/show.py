@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from rich import box
@@ -148,6 +148,24 @@ def table(first: str, *others: str, justify: Literal["left", "right"] = "right")
     for name in others:
         rows.add_column(name, justify=justify)
     return rows
+
+
+def print_whole(
+    console: Console, rows: Callable[[list[str]], Table], columns: Sequence[str], dispensable: Sequence[str]
+) -> list[str]:
+    """Print a table with no number cut, on a narrow terminal without dispensable columns; those that were left out."""
+    kept, dropped = list(columns), []
+    for name in dispensable:
+        if console.is_terminal and name in kept and _width(console, rows(kept)) > console.width:
+            kept.remove(name)
+            dropped.append(name)
+    made = rows(kept)
+    Console(width=max(console.width, _width(console, made))).print(made)
+    return dropped
+
+
+def _width(console: Console, rows: Table) -> int:
+    return console.measure(rows, options=console.options.update(width=10_000)).maximum
 
 
 def trivial(task: Task, error: float) -> Text:
