@@ -35,7 +35,7 @@ Integers = NDArray[np.int64]
 _SHORT = 1.0  # seconds; a race measures shorter runs a second time
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """What a run looked like at its checkpoints: but for `task`, arrays with one value per checkpoint.
 
@@ -60,6 +60,10 @@ class Trace:
     measures: Mapping[str, Floats] = dataclasses.field(default_factory=dict)
     bytes: int | None = None
     held_out: float | None = None
+
+    def __repr__(self) -> str:
+        size = "" if self.size is None else f", {self.size[-1]:,} SV"
+        return f"Trace({self.task}: error {self.error[-1]:.4g} over {self.seen[-1]:,} examples{size})"
 
     @property
     def mistakes(self) -> Integers:
@@ -303,7 +307,7 @@ class Lap:
     trace: Trace
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Result:
     """One learner over all orders it has finished.
 
@@ -317,6 +321,9 @@ class Result:
     name: str
     settings: Mapping[str, str]
     traces: tuple[Trace, ...]
+
+    def __repr__(self) -> str:
+        return f"Result({self.name}: error {self.error:.4g} in {len(self.traces)} order{'s' * (len(self.traces) != 1)})"
 
     @property
     def error(self) -> float:
@@ -363,13 +370,24 @@ class Result:
         return np.asarray(np.mean([quantity(trace) for trace in self.traces], axis=0), dtype=np.float64)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Standings:
     """How a race ended: the stream in words, and the results, best first."""
 
     stream: Stream
     results: tuple[Result, ...]
     examples: int
+
+    def __repr__(self) -> str:
+        rows = [("learner", "error", "SV", "us per row")]
+        for result in self.results:
+            size = "" if result.size is None else f"{result.size:,.0f}"
+            rows.append((result.name, f"{result.error:.4g}", size, f"{result.microseconds:.3g}"))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [" ".join([f"{name:<{widths[0]}}", *map(str.rjust, cells, widths[1:])]) for name, *cells in rows]
+        return "\n".join(
+            [f"{self.stream!r}, {self.examples:,} learned in {self.orders} order{'s' * (self.orders != 1)}", *lines]
+        )
 
     @property
     def orders(self) -> int:

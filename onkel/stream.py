@@ -24,7 +24,7 @@ class DataError(ValueError):
     """Data that cannot be used; the message says what, where, and what to do about it."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Stream:
     """Examples in the order they arrived, and the task they pose.
 
@@ -62,6 +62,10 @@ class Stream:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def __repr__(self) -> str:
+        kind = self.task if self.classes is None else f"{self.task}, {len(self.classes)} classes"
+        return f"Stream({self.name}: {kind}; {len(self):,} examples, {self.features} features)"
 
     @property
     def features(self) -> int:
