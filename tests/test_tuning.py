@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -290,6 +293,16 @@ def test_the_winner_can_predict_and_go_on(tmp_path: Path, capsys: Capture) -> No
     assert error < 20
     assert main(["run", data, "--target", "where", "--checkpoint", str(file)]) == 0
     assert Follower.load(file).seen == 400
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+def test_the_winner_is_saved_even_if_nobody_reads(tmp_path: Path) -> None:
+    words = ["tune", "iris", "--algorithms", "PA", "--limit", "60", "--save", tmp_path / "model"]
+    command = [sys.executable, "-c", "from onkel.cli import shell; shell()", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert Follower.load(tmp_path / "model").seen == 60
 
 
 def test_algorithms_share_what_is_to_be_tried(capsys: Capture) -> None:

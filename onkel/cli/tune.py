@@ -106,18 +106,18 @@ def _tune(arguments: argparse.Namespace) -> int:
     except ValueError as problem:
         raise Problem(f"{stream.name}: {problem}") from None
     tuned = dataclasses.replace(tuned, candidates=tuple(_measured(one, unit) for one in tuned.candidates))
-    baseline = evaluate.trivial(stream.y[rows], stream.task)
-    if arguments.json:
-        print(json.dumps(_as_data(tuned, stream, baseline), indent=1))
-    else:
-        _print(tuned, stream, baseline)
-    if arguments.save is not None:
+    if arguments.save is not None:  # before anything is printed, as whoever reads may go away
         winner = tuned.candidates[0]
         follower = Follower(winner.model, scale, goal)
         follower.seen, follower.total, follower.seconds = winner.seen, winner.total, winner.seconds
         follower.schema = columns
         follower.about = {"source": stream.name, "position": 0, "written": 0}
         _save(follower, arguments)
+    baseline = evaluate.trivial(stream.y[rows], stream.task)
+    if arguments.json:
+        print(json.dumps(_as_data(tuned, stream, baseline), indent=1))
+    else:
+        _print(tuned, stream, baseline)
     return 0
 
 
