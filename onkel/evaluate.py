@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onkel.measures import MEASURES, Measure
 from onkel.protocols import Answers, Protocol, protocol
-from onkel.stream import Stream, Task
+from onkel.stream import Stream, Task, counted
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ class Trace:
 
     def __repr__(self) -> str:
         size = "" if self.size is None else f", {self.size[-1]:,} SV"
-        return f"Trace({self.task}: error {self.error[-1]:.4g} over {self.seen[-1]:,} examples{size})"
+        return f"Trace({self.task}: error {self.error[-1]:.4g} over {counted(int(self.seen[-1]), 'example')}{size})"
 
     @property
     def mistakes(self) -> Integers:
@@ -323,7 +323,7 @@ class Result:
     traces: tuple[Trace, ...]
 
     def __repr__(self) -> str:
-        return f"Result({self.name}: error {self.error:.4g} in {len(self.traces)} order{'s' * (len(self.traces) != 1)})"
+        return f"Result({self.name}: error {self.error:.4g} in {counted(len(self.traces), 'order')})"
 
     @property
     def error(self) -> float:
@@ -385,9 +385,7 @@ class Standings:
             rows.append((result.name, f"{result.error:.4g}", size, f"{result.microseconds:.3g}"))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [" ".join([f"{name:<{widths[0]}}", *map(str.rjust, cells, widths[1:])]) for name, *cells in rows]
-        return "\n".join(
-            [f"{self.stream!r}, {self.examples:,} learned in {self.orders} order{'s' * (self.orders != 1)}", *lines]
-        )
+        return "\n".join([f"{self.stream!r}, {self.examples:,} learned in {counted(self.orders, 'order')}", *lines])
 
     @property
     def orders(self) -> int:

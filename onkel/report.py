@@ -19,6 +19,7 @@ import onkel
 from onkel import native, page, plots
 from onkel.datasets import Task
 from onkel.evaluate import Result, Standings, Trace
+from onkel.stream import counted
 
 Floats = NDArray[np.float64]
 Quantity = Callable[[Trace], NDArray[Any]]
@@ -168,9 +169,9 @@ def summary(race: Standings) -> str:
     """One sentence on what was run: task, size of the stream, orders."""
     stream = race.stream
     classes = stream.classes
-    kind = "regression" if classes is None else f"classification, {len(classes)} classes"
-    orders = "in its own order" if stream.ordered else f"{race.orders} shuffled order{'s' * (race.orders != 1)}"
-    return f"{kind}; {race.examples:,} examples, {stream.features} features; {orders}"
+    kind = "regression" if classes is None else f"classification, {counted(len(classes), 'class')}"
+    orders = "in its own order" if stream.ordered else counted(race.orders, "shuffled order")
+    return f"{kind}; {counted(race.examples, 'example')}, {counted(stream.features, 'feature')}; {orders}"
 
 
 def panels(race: Standings, numbers: Mapping[str, int]) -> list[plots.Panel]:

@@ -24,6 +24,12 @@ class DataError(ValueError):
     """Data that cannot be used; the message says what, where, and what to do about it."""
 
 
+def counted(number: int, noun: str) -> str:
+    """So many of something: 1 class, 2 classes."""
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{ending}"
+
+
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Stream:
     """Examples in the order they arrived, and the task they pose.
@@ -64,8 +70,8 @@ class Stream:
         return len(self.y)
 
     def __repr__(self) -> str:
-        kind = self.task if self.classes is None else f"{self.task}, {len(self.classes)} classes"
-        return f"Stream({self.name}: {kind}; {len(self):,} examples, {self.features} features)"
+        kind = self.task if self.classes is None else f"{self.task}, {counted(len(self.classes), 'class')}"
+        return f"Stream({self.name}: {kind}; {counted(len(self), 'example')}, {counted(self.features, 'feature')})"
 
     @property
     def features(self) -> int:

@@ -22,6 +22,7 @@ from onkel.cli import COMMANDS, algorithms, main, models, show
 from onkel.cli.race import BUDGETS, LINEUP, WIDTHS
 from onkel.cli.source import FACES
 from onkel.sources import Source
+from onkel.stream import counted
 
 Capture = pytest.CaptureFixture[str]
 
@@ -310,6 +311,22 @@ def test_learners_stand_beside_the_trivial_answer(capsys: Capture) -> None:
         assert main([*words, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert found.get("races", [found])[0]["trivial"] == expected
+
+
+@pytest.mark.parametrize(("name", "meant"), [("FODG", "FOGD"), ("bsgd m", "BSGD-M"), ("projektron", "Projectron")])
+def test_a_misspelt_algorithm(name: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"'{name}'; did you mean {meant}\\? known are AdaRaker, "):
+        find(name)
+    with pytest.raises(ValueError, match="'xyz'; known are AdaRaker, "):
+        find("xyz")
+
+
+def test_one_is_not_many(capsys: Capture) -> None:
+    words = ["tune", "breast_cancer", "--limit", "1", "--quiet", "--try", "gamma=0.1", "--try", "eta=1"]
+    assert main(words) == 0
+    assert "1 setting over 1 example, at the cost of" in capsys.readouterr().out
+    assert [counted(n, "class") for n in (1, 2)] == ["1 class", "2 classes"]
+    assert counted(1000, "example") == "1,000 examples"
 
 
 # -- interruption

@@ -6,6 +6,7 @@ joins by existing.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 from collections.abc import Mapping
@@ -92,4 +93,8 @@ def find(name: str) -> Entry:
             if wanted == variant.lower():
                 classes = {face: cls for face, cls in entry.classes.items() if variant in cls.variants}
                 return replace(entry, classes=classes, variant=variant)
-    raise ValueError(f"no algorithm is called {name!r}; known are {', '.join(e.name for e in catalogue())}")
+    known = [entry.name for entry in catalogue()]
+    spelt = {other.lower(): other for entry in catalogue() for other in (*entry.aliases, *entry.variants, entry.name)}
+    near = difflib.get_close_matches(wanted, spelt, n=1)
+    meant = f"did you mean {spelt[near[0]]}? " if near else ""
+    raise ValueError(f"no algorithm is called {name!r}; {meant}known are {', '.join(known)}")

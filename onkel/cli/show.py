@@ -18,6 +18,7 @@ from onkel import report
 from onkel.datasets import Stream, Task
 from onkel.evaluate import Lap
 from onkel.follower import Follower
+from onkel.stream import counted
 
 REFRESH = 0.1  # seconds between two pictures of the progress
 
@@ -64,12 +65,12 @@ class Display:
         seen, seconds = int(trace.seen[-1]), self.seconds[lap.name] + float(trace.seconds[-1])
         if seen == self.examples:
             self.seconds[lap.name] = seconds
-        counted = trace.task == "classification" and math.isfinite(trace.total[-1])
+        told = trace.task == "classification" and math.isfinite(trace.total[-1])
         self.progress.update(
             self.lines[lap.name],
             completed=lap.order * self.examples + seen,
             error=self.error(float(trace.error[-1])),
-            count=f"{trace.mistakes[-1]:,} mistakes" if counted else "",
+            count=counted(int(trace.mistakes[-1]), "mistake") if told else "",
             size="" if trace.size is None else f"{trace.size[-1]:,} SV",
             seconds=f"{seconds:.1f} s",
         )
@@ -109,7 +110,7 @@ class Walk:
             self.first, self.begun = follower.seen, now
         rate = (follower.seen - self.first) / max(now - self.begun, 1e-9)
         error = report.show_error(follower.task)(follower.error)
-        words = [f"{follower.seen:,} examples", error, f"{follower.model.n_support_:,} SV"]
+        words = [counted(follower.seen, "example"), error, f"{follower.model.n_support_:,} SV"]
         if rate > 0:
             words.append(f"{rate:,.0f}/s")
         if rate > 0 and self.total is not None:

@@ -19,7 +19,7 @@ from onkel.cli import models, source
 from onkel.cli.show import Walk, finite, table, trivial
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
-from onkel.stream import Stream
+from onkel.stream import Stream, counted
 from onkel.tables import Schema
 from onkel.tuning import Candidate, Tuned
 
@@ -150,11 +150,14 @@ def _error(candidate: Candidate) -> str:
 def _print(tuned: Tuned, stream: Stream, baseline: float) -> None:
     console = Console()
     console.print(Text.assemble((stream.name, "bold"), f": {stream.description}"))
-    words = f"{len(tuned.candidates)} settings over {tuned.examples:,} examples, at the cost of {tuned.cost:.1f} runs"
-    console.print(Text(f"{words} ({tuned.seconds:.1f} s)", style="dim"))
+    words = f"{counted(len(tuned.candidates), 'setting')} over {counted(tuned.examples, 'example')}"
+    cost = f"at the cost of {tuned.cost:.1f} runs ({tuned.seconds:.1f} s)"
+    console.print(Text(f"{words}, {cost}", style="dim"))
     if tuned.refused:
         why = next(iter(tuned.refused.values()))
-        console.print(Text(f"{len(tuned.refused)} settings left out that make no learner, such as: {why}", style="dim"))
+        console.print(
+            Text(f"{counted(len(tuned.refused), 'setting')} left out that make no learner, such as: {why}", style="dim")
+        )
     rows = table("setting", report.measure(stream.task), "examples")
     for candidate in tuned.candidates[:SHOWN]:
         rows.add_row(Text(candidate.name), _error(candidate), f"{candidate.seen:,}")
