@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from sklearn.svm import SVC
-
 from onkel.algorithms import estimators
 from onkel.estimator import Estimator
 from onkel.kernels import Gaussian
@@ -291,6 +289,8 @@ def build(estimator: str, settings: Mapping[str, Any], seed: int) -> Any:
     """
     values = {name: _value(value, seed) for name, value in settings.items()}
     if estimator == "SVC":
+        from sklearn.svm import SVC  # slow to import
+
         return SVC(gamma=values.pop("kernel").gamma, **values)
     if estimator not in estimators():
         raise ValueError(f"there is no estimator {estimator!r}")

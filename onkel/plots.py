@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import isotonic_regression
 
 Floats = NDArray[np.float64]
 Unit = Literal["share", "number", "count", "seconds"]
@@ -183,6 +182,8 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
     order = np.argsort(wanted, kind="stable")
     steps = gap * np.arange(len(order))
     room = max(0.0, 1.0 - gap * (len(order) - 1))
+    from sklearn.isotonic import isotonic_regression  # slow to import
+
     sorted_places = isotonic_regression(np.asarray(wanted)[order] - steps, y_min=0.0, y_max=room) + steps
     places = np.empty(len(order))
     places[order] = sorted_places

@@ -12,7 +12,6 @@ from typing import Any, Self, dataclass_transform
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -240,6 +239,8 @@ class NystromTransformer(Transformer):
 
 def means_of(X: Any, count: int, seed: int) -> Array:
     """Landmarks: `count` means of the rows (ten rounds of k-means), fewer where fewer rows differ."""
+    from sklearn.cluster import KMeans  # slow to import
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         means = KMeans(min(count, X.shape[0]), max_iter=10, n_init=1, random_state=seed % 2**32).fit(X)

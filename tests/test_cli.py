@@ -377,6 +377,12 @@ def test_control_c_from_outside(jobs: str) -> None:
 # -- pipes and terminals
 
 
+def test_starting_imports_no_learners_of_others() -> None:
+    command = "import sys, onkel.cli; print({'sklearn.cluster', 'sklearn.svm', 'sklearn.isotonic'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_no_number_is_cut(columns: int, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

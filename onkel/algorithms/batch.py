@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
-from sklearn.svm import LinearSVC, LinearSVR
 
 from onkel.budgets import Stop
 from onkel.estimator import Array, OneKernel, Parts
@@ -115,6 +114,8 @@ class LLSVMClassifier(_LLSVM, Classifier):
         return Hinge()
 
     def _machine(self) -> Any:
+        from sklearn.svm import LinearSVC  # slow to import
+
         return LinearSVC(loss="hinge")
 
     def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
@@ -149,4 +150,6 @@ class LLSVMRegressor(_LLSVM, Regressor):
         return EpsilonInsensitive(self.epsilon)
 
     def _machine(self) -> Any:
+        from sklearn.svm import LinearSVR  # slow to import
+
         return LinearSVR(epsilon=self.epsilon, loss="epsilon_insensitive")
