@@ -515,7 +515,7 @@ def test_problems_of_a_run(table: Path, tmp_path: Path, capsys: Capture) -> None
     assert "the report cannot be written to" in refused(capsys, *words, "--report", tmp_path)
     assert "predictions cannot be written to" in refused(capsys, *words, "--predictions", tmp_path / "none" / "p")
     file.write_text("not a model")
-    assert "is not a whole onkel model" in refused(capsys, *words, "--checkpoint", file)
+    assert "is not an onkel model" in refused(capsys, *words, "--checkpoint", file)
     file.unlink()
     said = tmp_path / "said.txt"
     assert main([*map(str, words), "--checkpoint", str(file), "--predictions", str(said)]) == 0
@@ -524,6 +524,15 @@ def test_problems_of_a_run(table: Path, tmp_path: Path, capsys: Capture) -> None
     assert "omit --model and --set" in refused(capsys, *words, "--checkpoint", file, "--set", "components=3")
     said.write_text("")
     assert "is shorter than it was" in refused(capsys, *words, "--checkpoint", file, "--predictions", said)
+
+
+def test_a_second_run_says_what_is_new(table: Path, tmp_path: Path, capsys: Capture) -> None:
+    words = ["run", table, "--target", "label", "--checkpoint", tmp_path / "model"]
+    assert "stream.csv: 600 examples, " in said(capsys, *words)[0]
+    assert "stream.csv: 600 examples (nothing new), " in said(capsys, *words)[0]
+    table.write_text(table.read_text() + "0.1,2.5,up\n")
+    assert "stream.csv: 601 examples (1 new), " in said(capsys, *words)[0]
+    assert json.loads("\n".join(said(capsys, *words, "--json")))["new"] == 0
 
 
 def test_a_row_that_cannot_be_learned_leaves_the_last_checkpoint(tmp_path: Path, capsys: Capture) -> None:
