@@ -48,6 +48,7 @@ void Basis<T>::append(Row<T> x) {
         T* to = first(n_);
         for (std::size_t e = 0; e < x.count; ++e) to[(x.index ? x.index[e] : e) * lanes<T>] = x.values[e];
         if (sparse_) note_nonzeros(x);
+        flags_.append(x);
     } else {
         SparseRow row;
         for (std::size_t e = 0; e < x.count; ++e) {
@@ -86,7 +87,10 @@ void Basis<T>::remove(std::size_t i) {
         T* to = first(i);
         T* from = first(last);
         if (sparse_) {
-            for (const std::int32_t j : nonzeros_[i]) to[j * lanes<T>] = 0;
+            for (const std::int32_t j : nonzeros_[i]) {
+                flags_.drop(j, to[j * lanes<T>]);
+                to[j * lanes<T>] = 0;
+            }
             if (i != last) {
                 for (const std::int32_t j : nonzeros_[last]) {
                     to[j * lanes<T>] = from[j * lanes<T>];
@@ -96,10 +100,12 @@ void Basis<T>::remove(std::size_t i) {
             }
         } else {
             for (std::size_t j = 0; j < columns_; ++j) {
+                flags_.drop(j, to[j * lanes<T>]);
                 to[j * lanes<T>] = from[j * lanes<T>];
                 from[j * lanes<T>] = 0;
             }
         }
+        flags_.remove(i);
         if (last % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
     } else {
         if (i != last) rows_[i] = std::move(rows_[last]);
@@ -118,6 +124,7 @@ template <class T>
 void Basis<T>::clear() {
     n_ = 0;
     tiles_.clear();
+    flags_.clear();
     rows_.clear();
     for (const auto& column : named_) {
         for (auto& values : column->values) values.clear();
@@ -144,7 +151,11 @@ void Basis<T>::widen(std::size_t columns) {
         tiled_ = false;
         tiles_ = {};
         nonzeros_ = {};
-    } else if (columns > capacity_ && n_ > 0) {
+        flags_.clear();
+        return;
+    }
+    flags_.widen(columns);
+    if (columns > capacity_ && n_ > 0) {
         Basis wider(columns + columns / 2, false);
         wider.capacity_ = wider.columns_;
         wider.tiles_.resize(tiles_.size() / stride() * wider.stride());
@@ -169,31 +180,78 @@ Row<T> Basis<T>::row(std::size_t i, Workspace<T>& work) const {
 }
 
 template <class T>
+bool Basis<T>::countable(const Row<T>& x, Word<T>* ones) const {
+    return flags_.any() && (!x.index || (flags_.all() && flags_.words() <= x.count)) && flags_.pack(x, ones);
+}
+
+template <class T>
+void Basis<T>::pack(Rows<T>& X, std::vector<Word<T>>& ones) const {
+    X.ones = nullptr;
+    X.words = flags_.words();
+    if (!tiled_ || !flags_.any()) return;
+    ones.resize(X.n * X.words);
+    for (std::size_t q = 0; q < X.n; ++q) {
+        if (!countable(X[q], ones.data() + q * X.words)) return;
+    }
+    X.ones = ones.data();
+}
+
+template <class T>
 void Basis<T>::sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
                     std::size_t stride_out) const {
     if (tiled_ && compare.kind != Compare::cauchy) {
-        const Pair pair = static_cast<Pair>(compare.kind);
-        const std::size_t count = (padded(range.last) - range.first) / lanes<T>;
-        const T* tiles = first(range.first);
         out += range.first;
-        if (!X.indices) {
-            simd<T>().dense_many(pair, tiles, stride(), count, X.values, X.columns, X.n, columns_, out, stride_out);
-            return;
-        }
-        const double* rests = rest(compare);
-        for (std::size_t q = 0, end; q < X.n; q = end) {  // runs of truly sparse examples, and the others one by one
-            for (end = q; end < X.n && truly_sparse(X[end], compare.sharpness);) ++end;
-            if (end > q) {
-                simd<T>().sparse_many(pair, tiles, stride(), count, X.values, X.indices, X.starts + q, end - q,
-                                      rests ? rests + range.first : nullptr, out + q * stride_out, stride_out);
-            } else {
-                const Row<T> x = filled(X[end++], work);
-                simd<T>().dense(pair, tiles, stride(), count, x.values, columns_, out + q * stride_out);
-            }
+        if (X.ones) return meet(Meeting::flags, compare, X, range, work, out, stride_out);
+        work.ones.resize(flags_.words());
+        const auto meeting = [&](Row<T> x) {
+            if (countable(x, work.ones.data())) return Meeting::flags;
+            if (!x.index) return Meeting::dense;
+            return truly_sparse(x, compare.sharpness) ? Meeting::sparse : Meeting::filled;
+        };
+        for (std::size_t q = 0, end; q < X.n; q = end) {  // runs of examples that meet the table in the same way
+            const Meeting how = meeting(X[q]);
+            end = q + 1;
+            while (how != Meeting::flags && end < X.n && meeting(X[end]) == how) ++end;
+            Rows<T> run = X.slice(q, end - q);
+            run.ones = work.ones.data();
+            meet(how, compare, run, range, work, out + q * stride_out, stride_out);
         }
         return;
     }
     for (std::size_t q = 0; q < X.n; ++q) sum(compare, X[q], range, work, out + q * stride_out);
+}
+
+// Examples meet the rows of the range, all in the same way.
+template <class T>
+void Basis<T>::meet(Meeting how, const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
+                    std::size_t stride_out) const {
+    const Pair pair = static_cast<Pair>(compare.kind);
+    const std::size_t count = (padded(range.last) - range.first) / lanes<T>;
+    const T* tiles = first(range.first);
+    const double* rests = rest(compare);
+    switch (how) {
+        case Meeting::flags: {
+            const auto& others = flags_.others();
+            const Counted<T> flags{flags_.tile(range.first), flags_.mask(), X.ones, flags_.words(), others.data()};
+            simd<T>().dense_many(pair, tiles, stride(), count, X.values, X.columns, X.n, others.size(), &flags, out,
+                                 stride_out);
+            return;
+        }
+        case Meeting::dense:
+            simd<T>().dense_many(pair, tiles, stride(), count, X.values, X.columns, X.n, columns_, nullptr, out,
+                                 stride_out);
+            return;
+        case Meeting::sparse:
+            simd<T>().sparse_many(pair, tiles, stride(), count, X.values, X.indices, X.starts, X.n,
+                                  rests ? rests + range.first : nullptr, out, stride_out);
+            return;
+        case Meeting::filled:
+            for (std::size_t q = 0; q < X.n; ++q) {
+                const Row<T> x = filled(X[q], work);
+                simd<T>().dense(pair, tiles, stride(), count, x.values, columns_, out + q * stride_out);
+            }
+            return;
+    }
 }
 
 // The example with its zeros.

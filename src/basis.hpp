@@ -7,33 +7,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "flags.hpp"
 #include "row.hpp"
 #include "simd.hpp"
 #include "store.hpp"
+#include "vectors.hpp"
 
 namespace onkel {
 
 // More columns than this, and a sparse stream is stored sparsely.
 inline constexpr std::size_t dense_columns = 1024;
-
-template <class T>
-struct Aligned {
-    using value_type = T;
-    Aligned() = default;
-    template <class U>
-    explicit Aligned(const Aligned<U>&) {}
-    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
-    void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
-    bool operator==(const Aligned&) const { return true; }
-};
-
-// Numbers for vectors to be read from and written to, none of them across the border of two cache lines.
-template <class T>
-using Vectors = std::vector<T, Aligned<T>>;
 
 // How two features are compared: the pairs of simd.hpp, and Cauchy's log(1 + gamma (x - z)^2).
 struct Compare {
@@ -55,11 +41,12 @@ struct Range {
 // Room for the intermediate results of one thread.
 template <class T>
 struct Workspace {
-    std::vector<T> filled;     // a hardly sparse example with its zeros
-    std::vector<T> scattered;  // an example among zeros, which are left as found
-    std::vector<T> row;        // a stored row, gathered
-    Vectors<T> k;              // a kernel row
-    std::int64_t starts[2];    // of a matrix of one sparse row
+    std::vector<T> filled;      // a hardly sparse example with its zeros
+    std::vector<T> scattered;   // an example among zeros, which are left as found
+    std::vector<T> row;         // a stored row, gathered
+    std::vector<Word<T>> ones;  // the flags of examples
+    Vectors<T> k;               // a kernel row
+    std::int64_t starts[2];     // of a matrix of one sparse row
 };
 
 template <class T>
@@ -72,7 +59,7 @@ public:
     };
 
     Basis(std::size_t columns, bool sparse)
-        : columns_(columns), sparse_(sparse), tiled_(!sparse || columns <= dense_columns) {}
+        : columns_(columns), sparse_(sparse), tiled_(!sparse || columns <= dense_columns), flags_(columns, !sparse) {}
 
     std::size_t n() const { return n_; }
     std::size_t columns() const { return columns_; }
@@ -80,6 +67,8 @@ public:
     // Do most examples come sparse?
     bool sparse() const { return sparse_; }
     bool tiled() const { return tiled_; }
+    // The sums of an example come out alike, bit by bit, while this stays.
+    std::size_t version() const { return flags_.version(); }
     // Elements that kernel rows need: n, up to whole tiles.
     static std::size_t padded(std::size_t n) { return (n + lanes<T> - 1) / lanes<T> * lanes<T>; }
     // Is it worth reading the example by its non-zeros? They are few, and not so large that the sums over them
@@ -101,6 +90,8 @@ public:
     // A view of stored row i, valid until the workspace or the table changes.
     Row<T> row(std::size_t i, Workspace<T>& work) const;
 
+    // Note the flags of examples that will be met often, if they are countable here; good while the version stays.
+    void pack(Rows<T>& X, std::vector<Word<T>>& ones) const;
     // out[q * stride + i] = sum_j compare(x_qj, z_ij) for the rows i of the range, up to whole tiles.
     void sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
               std::size_t stride) const;
@@ -118,6 +109,12 @@ private:
         std::vector<T> values;
     };
 
+    // What the sums of an example are made of: bits and differences, differences, its non-zeros, or differences once
+    // its zeros are written out.
+    enum class Meeting { flags, dense, sparse, filled };
+    void meet(Meeting how, const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
+              std::size_t stride) const;
+    bool countable(const Row<T>& x, Word<T>* ones) const;
     void sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
     void sum_sparse(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
     void sum_walking(const Compare& compare, Row<T> x, Range range, T* out) const;
@@ -135,6 +132,7 @@ private:
     bool sparse_;
     bool tiled_;
     Vectors<T> tiles_;
+    Flags<T> flags_;                                   // of rows in tiles
     std::vector<std::vector<std::int32_t>> nonzeros_;  // of rows in tiles, where examples come sparse
     std::vector<SparseRow> rows_;                      // where there are no tiles
     std::vector<std::unique_ptr<Column>> named_;

@@ -398,23 +398,34 @@ void DualAscent::make_room(Expansion<T>& f, Workspace<T>& work) {
     }
 }
 
+template <class T>
+inline double DualAscent::to_nearest(const Expansion<T>& f, const Box& box, std::size_t j) const {
+    if (!near_ || neighbours_.nearest(j) == Neighbours::none) return 0;
+    const auto i = static_cast<std::size_t>(neighbours_.nearest(j));
+    const double whole = box.a[j] * neighbours_.affinity(j) / f.diagonal[i];
+    return std::min(std::max(whole, box.least[i] - box.a[i]), box.most[i] - box.a[i]);  // without branches
+}
+
 // The term of the largest dual ascent.
 template <class T>
 std::size_t DualAscent::victim(const Expansion<T>& f, const Box& box) {
-    const bool rough = solves() && !cheap_;
-    const Square P = rough ? gram_.factor.inverse() : Square{};
     std::vector<double> descent(f.n());
     double size = 0;
     for (std::size_t j = 0; j < f.n(); ++j) {
-        const double a = box.a[j], length2 = a * a * f.diagonal[j];
-        size = std::max(size, std::abs(a * box.slack[j]) + length2);
-        descent[j] = a * box.slack[j] + length2 / 2;
-        if (near_ && !cheap_) {
-            const double part = to_nearest(f, box, j);
-            if (part == 0) continue;
+        const double alone = box.a[j] * box.slack[j], length2 = box.a[j] * box.a[j] * f.diagonal[j];
+        size = std::max(size, std::abs(alone) + length2);
+        descent[j] = alone + length2 / 2;
+    }
+    if (near_ && !cheap_) {
+        for (std::size_t j = 0; j < f.n(); ++j) {
+            if (neighbours_.nearest(j) == Neighbours::none) continue;
             const auto i = static_cast<std::size_t>(neighbours_.nearest(j));
-            descent[j] -= part * (box.slack[i] + a * neighbours_.affinity(j) - part * f.diagonal[i] / 2);
-        } else if (rough) {
+            const double part = to_nearest(f, box, j);
+            descent[j] -= part * (box.slack[i] + box.a[j] * neighbours_.affinity(j) - part * f.diagonal[i] / 2);
+        }
+    } else if (solves() && !cheap_) {
+        const Square P = gram_.factor.inverse();
+        for (std::size_t j = 0; j < f.n(); ++j) {
             const std::vector<double> v = share(box, j, &P);
             const double lost2 = approximate_ ? gram_.length2(v, j, P[j])
                                               : simd<double>().dot(v.data(), gram_.times(v).data(), v.size());
@@ -422,14 +433,6 @@ std::size_t DualAscent::victim(const Expansion<T>& f, const Box& box) {
         }
     }
     return oldest_of_least(descent, f.born, size);
-}
-
-template <class T>
-double DualAscent::to_nearest(const Expansion<T>& f, const Box& box, std::size_t j) const {
-    if (!near_ || neighbours_.nearest(j) == Neighbours::none) return 0;
-    const auto i = static_cast<std::size_t>(neighbours_.nearest(j));
-    return std::clamp(box.a[j] * neighbours_.affinity(j) / f.diagonal[i], box.least[i] - box.a[i],
-                      box.most[i] - box.a[i]);
 }
 
 std::vector<double> DualAscent::share(const Box& box, std::size_t j, const Square* P) {

@@ -167,7 +167,7 @@ public:
     double length2(Row<T> x) const override { return kernel_->diagonal(x); }
 
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
-        if (i >= block_end_) look_ahead(X, i, work);
+        if (i >= block_end_ || basis.version() != version_) look_ahead(X, i, work);
         now_ = i;
         return k_.data() + (i - block_begin_) * stride_;
     }
@@ -235,7 +235,8 @@ public:
         const std::size_t stride = basis.padded(n());
         k.resize(std::max(k.size(), std::min(most_ahead, X.n) * stride));
         for (std::size_t i = 0; i < X.n; i += most_ahead) {
-            const Rows<T> part = X.slice(i, std::min(most_ahead, X.n - i));
+            Rows<T> part = X.slice(i, std::min(most_ahead, X.n - i));
+            basis.pack(part, work.ones);
             if (n()) kernel_->rows(basis, part, basis.all(), work, k.data(), stride);
             for (std::size_t q = 0; q < part.n; ++q) {
                 const T* kq = k.data() + q * stride;
@@ -412,9 +413,11 @@ private:
     void look_ahead(const Rows<T>& X, std::size_t i, Workspace<T>& work) {
         const std::size_t wanted = budget_->settled(n()) ? most_ahead : std::min(n() / 32 + 1, most_ahead);
         const std::size_t count = wanted < 4 ? wanted : wanted / 4 * 4;  // the vector code's step
+        version_ = basis.version();
         block_begin_ = i;
         block_end_ = i + (basis.tiled() ? std::min(count, X.n - i) : 1);
         block_ = X.slice(i, block_end_ - i);
+        basis.pack(block_, ones_);
         stride_ = basis.padded(n() + block_.n + 1);
         k_.resize(std::max(k_.size(), block_.n * stride_));
         if (n()) kernel_->rows(basis, block_, basis.all(), work, k_.data(), stride_);
@@ -425,12 +428,14 @@ private:
     Column& dead_coef_;
     Column& dead_born_;
 
-    Rows<T> block_;  // the examples looked at: block_begin_ .. block_end_ - 1 of those being learned from
+    std::vector<Word<T>> ones_;  // flags of the examples looked at:
+    Rows<T> block_;              // block_begin_ .. block_end_ - 1 of those being learned from
     std::size_t block_begin_ = 0;
     std::size_t block_end_ = 0;
     std::size_t now_ = 0;
     Vectors<T> k_;  // their kernel rows
     std::size_t stride_ = 0;
+    std::size_t version_ = 0;  // of the table they were computed with
 };
 
 }  // namespace onkel

@@ -155,10 +155,11 @@ namespace {
 
 constexpr double ridge = 1e-15;  // as RIDGE in onkel/linalg.py
 
-void rotate_apart(double c, double s, const double* from, const double* other, double* to, double* rest,
+// A rotation of `from` and `rest`: to = c from + s rest, rest = c rest - s from.
+void rotate_apart(double c, double s, const double* __restrict from, double* __restrict rest, double* __restrict to,
                   std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
-        const double a = from[i], b = other[i];
+        const double a = from[i], b = rest[i];
         to[i] = c * a + s * b;
         rest[i] = c * b - s * a;
     }
@@ -183,82 +184,104 @@ void Factor::reserve(std::size_t n) {
 }
 
 double Factor::forward(const double* k, double kxx) {
-    y_.resize(n());
-    for (std::size_t i = 0; i < n(); ++i) y_[i] = k[slots_[i]];
-    simd<double>().forward(columns_.data(), capacity_, n(), y_.data());
-    const double rest = kxx - simd<double>().dot(y_.data(), y_.data(), n());
-    return rest > threshold_ * kxx ? rest : 0;
+    u_.resize(n());
+    for (std::size_t i = 0; i < n(); ++i) u_[i] = k[slots_[i]];
+    simd<double>().forward(columns_.data(), capacity_, n(), u_.data());
+    const double rest = kxx - simd<double>().dot(u_.data(), u_.data(), n());
+    const double distance2 = rest > threshold_ * kxx ? rest : 0;
+    length_ = std::sqrt(distance2 + ridge * kxx);
+    return distance2;
 }
 
-void Factor::backward() { simd<double>().backward(columns_.data(), capacity_, n(), y_.data()); }
+void Factor::backward() {
+    d_ = u_;
+    simd<double>().backward(columns_.data(), capacity_, n(), d_.data());
+}
 
-double Factor::distance2(const double* k, double kxx) { return forward(k, kxx); }
+void Factor::by_slot(const std::vector<double>& values, double* out) const {
+    for (std::size_t i = 0; i < n(); ++i) out[slots_[i]] = values[i];
+}
 
 double Factor::project(const double* k, double kxx, double* d) {
-    const double distance = forward(k, kxx);
+    const double distance2 = forward(k, kxx);
     backward();
-    for (std::size_t i = 0; i < n(); ++i) d[slots_[i]] = y_[i];
-    return distance;
+    by_slot(d_, d);
+    return distance2;
 }
 
 void Factor::append(const double* k, double kxx) {
-    reserve(n() + 1);
-    const double last = std::sqrt(forward(k, kxx) + ridge * kxx);
-    const std::size_t at = n();
-    for (std::size_t j = 0; j < at; ++j) column(j)[at] = y_[j];
-    column(at)[at] = last;
-    if (inverse_) {
-        backward();
-        double* w = row(at);
-        for (std::size_t j = 0; j < at; ++j) w[j] = -y_[j] / last;
-        w[at] = 1 / last;
-    }
-    slots_.push_back(at);
+    forward(k, kxx);
+    if (inverse_) backward();
+    append();
 }
 
-void Factor::remove(std::size_t slot) {
+void Factor::append() {
+    const std::size_t at = n();
+    reserve(at + 1);
+    for (std::size_t j = 0; j < at; ++j) column(j)[at] = u_[j];
+    column(at)[at] = length_;
+    slots_.push_back(at);
+    if (!inverse_) return;
+    double* w = row(at);
+    for (std::size_t j = 0; j < at; ++j) w[j] = -d_[j] / length_;
+    w[at] = 1 / length_;
+    count_squares(at);
+}
+
+void Factor::remove(std::size_t slot, double* d) {
     const std::size_t last = n() - 1;
     const auto p = static_cast<std::size_t>(std::find(slots_.begin(), slots_.end(), slot) - slots_.begin());
     std::vector<double> x(column(p) + p + 1, column(p) + n());  // what the later rows owe to row p
-    for (std::size_t j = 0; j < p; ++j) std::copy(column(j) + p + 1, column(j) + n(), column(j) + p);
+    double left = column(p)[p];  // u is row p of L, then left * x in terms of the columns to come
+    u_.resize(last);
+    for (std::size_t j = 0; j < p; ++j) {
+        u_[j] = column(j)[p];
+        std::copy(column(j) + p + 1, column(j) + n(), column(j) + p);
+    }
     for (std::size_t j = p + 1; j < n(); ++j) {  // L L' + x x' of what came later, one place to the left and up
         double* rest = x.data() + (j - p - 1);
         const double* from = column(j) + j;
         const double h = std::hypot(from[0], rest[0]);
-        rotate_apart(from[0] / h, rest[0] / h, from, rest, column(j - 1) + j - 1, rest, n() - j);
+        const double c = from[0] / h, s = rest[0] / h;
+        rotate_apart(c, s, from, rest, column(j - 1) + j - 1, n() - j);
+        u_[j - 1] = left * s;
+        left *= c;
     }
     if (inverse_) remove_from_inverse(p);
     slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(p));
     std::replace(slots_.begin(), slots_.end(), last, slot);
     ++removals_;
+    if (!d) return;
+    backward();
+    by_slot(d_, d);
 }
 
 // Rotates column p into the last row, and drops both.
 void Factor::remove_from_inverse(std::size_t p) {
     std::vector<double> carry(row(p), row(p) + n());
     std::fill(carry.begin() + static_cast<std::ptrdiff_t>(p) + 1, carry.end(), 0.0);
-    for (std::size_t r = p; r + 1 < n(); ++r) {
-        double* next = row(r + 1);
-        const double h = std::hypot(carry[p], next[p]);
-        const double c = next[p] / h, s = carry[p] / h;
-        double* to = row(r);
-        for (std::size_t i = 0; i <= r + 1; ++i) {
-            const double a = next[i], b = carry[i];
-            to[i] = s * a - c * b;
-            carry[i] = s * b + c * a;
+    squares_.clear();
+    for (std::size_t r = 0; r + 1 < n(); ++r) {
+        if (r >= p) {
+            const double* next = row(r + 1);
+            const double h = std::hypot(carry[p], next[p]);
+            const double c = carry[p] / h, s = -next[p] / h;
+            rotate_apart(c, s, next, carry.data(), row(r), p);
+            rotate_apart(c, s, next + p + 1, carry.data() + p + 1, row(r) + p, r + 1 - p);
+            carry[p] = h;
         }
-        std::copy(to + p + 1, to + r + 2, to + p);
+        count_squares(r);
     }
 }
 
-void Factor::diagonal(double* out) const {
-    std::vector<double> squares(n());
-    for (std::size_t i = 0; i < n(); ++i) {
-        const double* w = rows_.data() + i * capacity_;
-        for (std::size_t j = 0; j <= i; ++j) squares[j] += w[j] * w[j];
-    }
-    for (std::size_t i = 0; i < n(); ++i) out[slots_[i]] = squares[i];
+// Row i of the inverse enters the sums of squares, after those above it.
+void Factor::count_squares(std::size_t i) {
+    const double* w = row(i);
+    squares_.resize(i + 1);
+    for (std::size_t j = 0; j <= i; ++j) squares_[j] += w[j] * w[j];
 }
+
+void Factor::diagonal(double* out) const { by_slot(squares_, out); }
 
 Square Factor::inverse() const {
     std::vector<double> P(n() * n());  // below the diagonal, in the order of L
@@ -280,32 +303,18 @@ void Factor::inverse_column(std::size_t slot, double* out) const {
 
 void Factor::refresh(const std::vector<double>& K) {
     removals_ = 0;
-    const std::vector<double> before = columns_;
-    for (std::size_t j = 0; j < n(); ++j) {
-        for (std::size_t i = j; i < n(); ++i) column(j)[i] = K[slots_[i] * n() + slots_[j]];
-        column(j)[j] *= 1 + ridge;
-    }
-    for (std::size_t j = 0; j < n(); ++j) {
-        double* l = column(j);
-        if (!(l[j] > 0)) {  // at the edge of dependence what we had is better
-            columns_ = before;
-            return;
-        }
-        const double pivot = std::sqrt(l[j]);
-        for (std::size_t i = j; i < n(); ++i) l[i] /= pivot;
-        for (std::size_t i = j + 1; i < n(); ++i) simd<double>().axpy(column(i) + i, -l[i], l + i, n() - i);
-    }
-    if (inverse_) invert();
-}
-
-void Factor::invert() {
+    Factor fresh(inverse_, 0);
+    fresh.reserve(n());
+    std::vector<double> k(n());
     for (std::size_t i = 0; i < n(); ++i) {
-        double* w = row(i);
-        std::fill(w, w + i + 1, 0.0);
-        w[i] = 1;
-        for (std::size_t j = 0; j < i; ++j) simd<double>().axpy(w, -column(j)[i], row(j), j + 1);
-        for (std::size_t j = 0; j <= i; ++j) w[j] /= column(i)[i];
+        for (std::size_t j = 0; j <= i; ++j) k[j] = K[slots_[i] * n() + slots_[j]];
+        if (fresh.forward(k.data(), k[i]) == 0) return;  // at the edge of dependence what we have is better
+        if (inverse_) fresh.backward();
+        fresh.append();
     }
+    fresh.threshold_ = threshold_;
+    fresh.slots_.swap(slots_);
+    *this = std::move(fresh);
 }
 
 void Factor::save(Store& store, const std::string& prefix) const {
@@ -345,6 +354,8 @@ void Factor::load(const Store& store, const std::string& prefix) {
             for (std::size_t j = 0; j <= i; ++j) (is_inverse ? row(i)[j] : column(j)[i]) = values[i * n() + j];
         }
     }
+    squares_.clear();
+    for (std::size_t i = 0; inverse_ && i < n(); ++i) count_squares(i);
     removals_ = static_cast<std::size_t>(store.get<std::int64_t>(prefix + ".removals"));
 }
 

@@ -49,13 +49,13 @@ public:
     // The coefficients d = K^-1 k of an example on the terms; returns its squared distance to their span, 0 where it
     // cannot be told from rounding.
     double project(const double* k, double kxx, double* d);
-    // The distance alone, at half the cost.
-    double distance2(const double* k, double kxx);
 
     // A term enters at the next slot; it must not depend on the others.
     void append(const double* k, double kxx);
-    // The term in a slot leaves; the last one takes its place.
-    void remove(std::size_t slot);
+    // The same of the example that was projected last, since when nothing has changed.
+    void append();
+    // The term in a slot leaves; the last one takes its place. `d`, if given, gets its coefficients on those that stay.
+    void remove(std::size_t slot, double* d = nullptr);
 
     // K^-1[i, i] by slot, where the inverse of L is kept.
     void diagonal(double* out) const;
@@ -75,8 +75,9 @@ public:
 private:
     double forward(const double* k, double kxx);
     void backward();
+    void by_slot(const std::vector<double>& values, double* out) const;
     void remove_from_inverse(std::size_t p);
-    void invert();
+    void count_squares(std::size_t i);
     void reserve(std::size_t n);
     double* column(std::size_t j) { return columns_.data() + j * capacity_; }  // of L; element i is row i
     double* row(std::size_t i) { return rows_.data() + i * capacity_; }        // of its inverse
@@ -86,9 +87,12 @@ private:
     std::size_t capacity_ = 0;
     std::vector<double> columns_;
     std::vector<double> rows_;
+    std::vector<double> squares_;     // of the columns of the inverse, added up from the top
     std::vector<std::size_t> slots_;  // of the rows of L
     std::size_t removals_ = 0;
-    std::vector<double> y_;  // k, then L^-1 k, then K^-1 k, in the order of L
+    std::vector<double> u_;  // of the example projected last: L^-1 k,
+    std::vector<double> d_;  // K^-1 k, both in the order of L,
+    double length_ = 0;      // and the diagonal element of L it would have
 };
 
 // Eigenvalues, and eigenvectors as rows of `vectors` (n x n), of the symmetric matrix A (n x n), in no order.

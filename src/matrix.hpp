@@ -35,7 +35,7 @@ public:
             simd<T>().dense(Pair::product, tiles_.data(), tile(), padded() / lanes<T>, X.values, columns_, out);
         } else {
             simd<T>().dense_many(Pair::product, tiles_.data(), tile(), padded() / lanes<T>, X.values, columns_, X.n,
-                                 columns_, out, stride);
+                                 columns_, nullptr, out, stride);
         }
     }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "losses.hpp"
@@ -18,22 +19,17 @@ bool Spanned::join(Expansion<T>& f, const Offer<T>& offer) {
         return false;
     }
     f.append(offer.x, offer.round.t, kxx, offer.coef, offer.work);
-    span_.append(f, offer.x, k, kxx);
+    span_.append(f, offer.x);
     return true;
 }
 
 template <class T>
 void Spanned::part_with(Expansion<T>& f, std::size_t i, Workspace<T>& work) {
-    const std::size_t last = f.n() - 1;
-    const double* row = span_.row_of_term(f, i);
-    std::vector<double> k(row, row + f.n()), a;
+    std::vector<double> a;
     for (const auto& c : f.coef.values) a.push_back(c[i]);
-    const double kxx = f.diagonal[i];
-    k[i] = k[last];
     f.remove(i, work);
-    span_.remove(f, i);
-    d_.resize(last);
-    span_.factor.project(k.data(), kxx, d_.data());
+    d_.resize(f.n());
+    span_.remove(f, i, d_.data());
     for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, a[o], d_.data());
 }
 
@@ -72,7 +68,7 @@ void Project::enter(Expansion<T>& f, const Offer<T>& offer) {
         tau = margin_step(offer.round, distance2);
     } else if (f.n() == 0 || (distance2 > 0 && !near(distance2) && !full)) {
         f.append(offer.x, offer.round.t, kxx, offer.coef, offer.work);
-        span_.append(f, offer.x, k, kxx);
+        span_.append(f, offer.x);
         return;
     }
     for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, tau * offer.coef[o] / f.scale, d_.data());
@@ -143,16 +139,24 @@ void Neighbours::miss(const Expansion<T>& f, std::size_t i) {
     affinity_[i] = affinity_.back();
     nearest_.pop_back();
     affinity_.pop_back();
-    const auto [low, high] = std::minmax_element(f.diagonal.begin(), f.diagonal.end());
-    const bool equal = f.n() != 0 && *low == *high;
-    const auto oldest = std::min_element(f.born.begin(), f.born.end()) - f.born.begin();
+    std::vector<std::size_t> bereft;
     for (std::size_t j = 0; j < f.n(); ++j) {
-        if (nearest_[j] == gone && equal && affinity_[j] == 0 && oldest != static_cast<std::ptrdiff_t>(j)) {
-            nearest_[j] = oldest;  // far from all others, so that all of them are equals
-        } else if (nearest_[j] == gone) {
-            seek(f, j, terms_.row_of_term(f, j));
+        if (nearest_[j] == gone) {
+            bereft.push_back(j);
         } else if (nearest_[j] == last) {
             nearest_[j] = gone;
+        }
+    }
+    // For one far from all others these are equals, if their lengths are too: the oldest is its nearest.
+    const auto begin = f.diagonal.begin(), end = f.diagonal.end();
+    const bool far = std::any_of(bereft.begin(), bereft.end(), [&](std::size_t j) { return affinity_[j] == 0; });
+    const bool equal = far && std::adjacent_find(begin, end, std::not_equal_to<>()) == end;
+    const auto oldest = equal ? std::min_element(f.born.begin(), f.born.end()) - f.born.begin() : 0;
+    for (const std::size_t j : bereft) {
+        if (equal && affinity_[j] == 0 && oldest != static_cast<std::ptrdiff_t>(j)) {
+            nearest_[j] = oldest;
+        } else {
+            seek(f, j, terms_.row_of_term(f, j));
         }
     }
 }

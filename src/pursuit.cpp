@@ -198,7 +198,7 @@ void InsertRemove::enter(Expansion<T>& f, const Offer<T>& offer) {
         const double distance2 = span_.factor.project(k, kxx, d_.data());
         if (inner(offer.coef, offer.coef, f.outputs) * distance2 > insert_cost_) {
             append(f, offer, offer.coef);
-            span_.append(f, offer.x, k, kxx);
+            span_.append(f, offer.x);
         } else {
             move_all(f, d_, offer.coef);
         }
@@ -278,7 +278,7 @@ void AlmostLinearDependence::enter(Expansion<T>& f, const Offer<T>& offer) {
         for (double& v : a) v = -v;
         move_all(f, a, step.data());
         append(f, offer, step.data());
-        span_.append(f, offer.x, k, kxx);
+        span_.append(f, offer.x);
         std::vector<double> wider((n + 1) * (n + 1));
         for (std::size_t i = 0; i < n; ++i) {
             std::copy_n(covariance_.data() + i * n, n, wider.data() + i * (n + 1));

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace onkel {
 
@@ -14,6 +15,10 @@ struct Row {
     std::size_t count = 0;
 };
 
+// As many bits as a T has.
+template <class T>
+using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
 // Many examples: a row-major array, or a CSR matrix.
 template <class T>
 struct Rows {
@@ -21,11 +26,14 @@ struct Rows {
     const std::int32_t* indices = nullptr;  // null: dense
     const std::int64_t* starts = nullptr;
     std::size_t n = 0;
-    std::size_t columns = 0;  // of a dense array
+    std::size_t columns = 0;        // of a dense array
+    const Word<T>* ones = nullptr;  // their flags, if a table has packed them (see flags.hpp)
+    std::size_t words = 0;          // of flags, each
 
     Rows slice(std::size_t first, std::size_t count) const {
-        if (!indices) return {values + first * columns, nullptr, nullptr, count, columns};
-        return {values, indices, starts + first, count, 0};
+        const Word<T>* flags = ones ? ones + first * words : nullptr;
+        if (!indices) return {values + first * columns, nullptr, nullptr, count, columns, flags, words};
+        return {values, indices, starts + first, count, 0, flags, words};
     }
 
     Row<T> operator[](std::size_t i) const {

@@ -16,6 +16,7 @@ ONKEL_DECLARE(plain)
 ONKEL_DECLARE(x86_64_v2)
 ONKEL_DECLARE(x86_64_v3)
 ONKEL_DECLARE(x86_64_v4)
+ONKEL_DECLARE(x86_64_v4_popcnt)
 #endif
 #undef ONKEL_DECLARE
 
@@ -41,6 +42,8 @@ Choice choose() {
 #endif
     const Choice choices[] = {
 #ifdef ONKEL_X86_64
+        {"x86-64-v4-popcnt", v4 && __builtin_cpu_supports("avx512vpopcntdq"), &x86_64_v4_popcnt::floats,
+         &x86_64_v4_popcnt::doubles},
         {"x86-64-v4", v4, &x86_64_v4::floats, &x86_64_v4::doubles},
         {"x86-64-v3", v3, &x86_64_v3::floats, &x86_64_v3::doubles},
         {"x86-64-v2", v2, &x86_64_v2::floats, &x86_64_v2::doubles},

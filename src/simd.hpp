@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "row.hpp"
+
 namespace onkel {
 
 // What a kernel sums over the features: x z, (x - z)^2 or |x - z|.
@@ -18,15 +20,30 @@ enum class Pair { product, square, absolute };
 template <class T>
 inline constexpr std::size_t lanes = 64 / sizeof(T);
 
+// Flags of rows and of queries, compared by counting those bits of mask that are set in both (product) or in one alone.
+template <class T>
+struct Counted {
+    const Word<T>* tiles;  // word w of row i: tiles[(i / lanes<T> * words + w) * lanes<T> + i % lanes<T>]
+    const Word<T>* mask;
+    const Word<T>* ones;  // word w of query q: ones[q * words + w], within mask
+    std::size_t words;
+    const std::int32_t* others;  // the columns that are no flags
+};
+
 // Only tiles need alignment. Every `out` and `rest` has count * lanes<T> elements per query.
 template <class T>
 struct Simd {
     // out[i] = sum_j pair(x[j], z_ij) over the rows i of `count` tiles
     void (*dense)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x, std::size_t columns, T* out);
 
-    // the same for several queries: x[q * x_stride + j] -> out[q * out_stride + i]
+    // the same for several queries: x[q * x_stride + j] -> out[q * out_stride + i]; with flags, over the other columns
+    // alone, beginning with the counts of flags
     void (*dense_many)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x, std::size_t x_stride,
-                       std::size_t queries, std::size_t columns, T* out, std::size_t out_stride);
+                       std::size_t queries, std::size_t columns, const Counted<T>* flags, T* out,
+                       std::size_t out_stride);
+
+    // ones: which values are 1, where mask has a bit; false if one there is neither 0 nor 1
+    bool (*pack)(const T* x, std::size_t columns, const Word<T>* mask, Word<T>* ones);
 
     // the same for sparse queries, rows of a CSR matrix: out[q * out_stride + i] =
     //     rest[i] + sum_e (pair(values[e], z) - pair(0, z)), z being feature index[e] of row i,

@@ -61,6 +61,10 @@ INLINE Vector<double, N> load_doubles(const T* from) {
     // gcc 12 would convert two floats at a time
     if constexpr (N == 4 && sizeof(T) == 4) return (Vector<double, 4>)_mm256_cvtps_pd(_mm_loadu_ps(from));
 #endif
+#ifdef __AVX512F__
+    if constexpr (N == 8 && sizeof(T) == 4)
+        return (Vector<double, 8>)_mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(from));
+#endif
     return __builtin_convertvector(load<Vector<T, N>>(from), Vector<double, N>);
 }
 
@@ -189,13 +193,62 @@ INLINE Wide<T> add_pair(Wide<T> sum, const T* x, Wide<T> z) {
     return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
 }
 
-// One chain of additions over the features for each row and query, whatever the size of the block.
+template <class T>
+using WideWord = Vector<Word<T>, width<T>>;
+
+// How many bits are set in each word.
+template <class T>
+INLINE WideWord<T> count_bits(WideWord<T> v) {
+#ifdef __AVX512VPOPCNTDQ__
+    if constexpr (sizeof(T) == 4) return (WideWord<T>)_mm512_popcnt_epi32((__m512i)v);
+    return (WideWord<T>)_mm512_popcnt_epi64((__m512i)v);
+#else
+    constexpr Word<T> all = ~Word<T>{0};
+    v -= (v >> 1) & all / 3;  // pairs of bits, fours, eights; then the bytes added up
+    v = (v & all / 5) + ((v >> 2) & all / 5);
+    v = (v + (v >> 4)) & all / 17;
+    UNROLL for (int shift = 8; shift < static_cast<int>(8 * sizeof(T)); shift *= 2) v += v >> shift;
+    return v & 0xff;
+#endif
+}
+
+// In registers: bits set in both words (product) or in one of them alone.
+template <Pair pair, size_t G, size_t parts, size_t Q, class T>
+INLINE void count_flags(const Counted<T>& flags, size_t tile, size_t query, Wide<T> (&out)[G][parts][Q]) {
+    const Word<T>* tiles = flags.tiles + tile * flags.words * lanes<T>;
+    const Word<T>* ones = flags.ones + query * flags.words;
+    WideWord<T> sum[G][parts][Q] = {};
+    for (size_t w = 0; w < flags.words; ++w) {
+        UNROLL for (size_t g = 0; g < G; ++g) {
+            UNROLL for (size_t p = 0; p < parts; ++p) {
+                const Word<T>* row = tiles + (g * flags.words + w) * lanes<T> + p * width<T>;
+                const auto z = load_aligned<WideWord<T>>(row) & flags.mask[w];
+                UNROLL for (size_t q = 0; q < Q; ++q) {
+                    const Word<T> x = ones[q * flags.words + w];
+                    sum[g][p][q] += count_bits<T>(pair == Pair::product ? z & x : z ^ x);
+                }
+            }
+        }
+    }
+    UNROLL for (size_t g = 0; g < G; ++g) {
+        UNROLL for (size_t p = 0; p < parts; ++p) {
+            UNROLL for (size_t q = 0; q < Q; ++q) {
+                out[g][p][q] = __builtin_convertvector((WideBits<T>)sum[g][p][q], Wide<T>);
+            }
+        }
+    }
+}
+
+// One chain of additions over the features for each row and query, whatever the size of the block; counted flags begin
+// it.
 template <Pair pair, size_t G, size_t Q, class T>
-void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, size_t columns, T* out,
-                 size_t out_stride) {
+void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, size_t columns, const Counted<T>* flags,
+                 size_t tile, size_t query, T* out, size_t out_stride) {
     constexpr size_t parts = lanes<T> / width<T>;
     Wide<T> sum[G][parts][Q] = {};
-    for (size_t j = 0; j < columns; ++j) {
+    if (flags) count_flags<pair>(*flags, tile, query, sum);
+    for (size_t e = 0; e < columns; ++e) {
+        const size_t j = flags ? static_cast<size_t>(flags->others[e]) : e;
         UNROLL for (size_t g = 0; g < G; ++g) {
             UNROLL for (size_t p = 0; p < parts; ++p) {
                 auto z = load_aligned<Wide<T>>(tiles + g * stride + j * lanes<T> + p * width<T>);
@@ -220,10 +273,10 @@ void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, siz
 // Queries inside: the tiles of a block stay in the cache for all of them.
 template <Pair pair, size_t most_tiles, size_t most_queries, class T>
 INLINE void dense_blocks(const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
-                         size_t columns, T* out, size_t out_stride) {
+                         size_t columns, const Counted<T>* flags, T* out, size_t out_stride) {
     in_blocks<most_tiles>(count, [=]<size_t G>(size_t t) INLINE_LAMBDA {
         in_blocks<most_queries>(queries, [=]<size_t Q>(size_t q) INLINE_LAMBDA {
-            dense_block<pair, G, Q>(tiles + t * stride, stride, x + q * x_stride, x_stride, columns,
+            dense_block<pair, G, Q>(tiles + t * stride, stride, x + q * x_stride, x_stride, columns, flags, t, q,
                                     out + q * out_stride + t * lanes<T>, out_stride);
         });
     });
@@ -231,18 +284,57 @@ INLINE void dense_blocks(const T* tiles, size_t stride, size_t count, const T* x
 
 template <class T>
 void dense(Pair which, const T* tiles, size_t stride, size_t count, const T* x, size_t columns, T* out) {
+    constexpr const Counted<T>* no_flags = nullptr;
     with_pair(which, [=]<Pair pair>() {
-        dense_blocks<pair, single_tiles, 1>(tiles, stride, count, x, 0, 1, columns, out, 0);
+        dense_blocks<pair, single_tiles, 1>(tiles, stride, count, x, 0, 1, columns, no_flags, out, 0);
     });
 }
 
 template <class T>
 void dense_many(Pair which, const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
-                size_t columns, T* out, size_t out_stride) {
+                size_t columns, const Counted<T>* flags, T* out, size_t out_stride) {
     with_pair(which, [=]<Pair pair>() {
-        dense_blocks<pair, many_tiles, many_queries>(tiles, stride, count, x, x_stride, queries, columns, out,
+        dense_blocks<pair, many_tiles, many_queries>(tiles, stride, count, x, x_stride, queries, columns, flags, out,
                                                      out_stride);
     });
+}
+
+template <class T>
+bool pack(const T* x, size_t columns, const Word<T>* mask, Word<T>* ones) {
+    constexpr size_t bits = 8 * sizeof(T);
+    Word<T> wrong = 0;
+    for (size_t w = 0; w * bits < columns; ++w) {
+        const size_t end = columns - w * bits < bits ? columns - w * bits : bits;
+        Word<T> one = 0, other = 0;
+        size_t j = 0;
+#ifdef __AVX512F__
+        for (; j < end; j += width<T>) {
+            const size_t left = end - j;
+            const unsigned here = left < width<T> ? (1u << left) - 1 : ~0u;
+            Word<T> is_one, is_zero;
+            if constexpr (sizeof(T) == 4) {
+                const __m512 v = _mm512_maskz_loadu_ps(static_cast<__mmask16>(here), x + w * bits + j);
+                is_one = _mm512_cmp_ps_mask(v, _mm512_set1_ps(1), _CMP_EQ_OQ);
+                is_zero = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_EQ_OQ);
+            } else {
+                const __m512d v = _mm512_maskz_loadu_pd(static_cast<__mmask8>(here), x + w * bits + j);
+                is_one = _mm512_cmp_pd_mask(v, _mm512_set1_pd(1), _CMP_EQ_OQ);
+                is_zero = _mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_EQ_OQ);
+            }
+            one |= is_one << j;
+            other |= ((is_one | is_zero) ^ ((Word<T>{1} << width<T>)-1)) << j;
+        }
+#else
+        for (; j < end; ++j) {
+            one |= static_cast<Word<T>>(x[w * bits + j] == 1) << j;
+            other |= static_cast<Word<T>>(x[w * bits + j] != 0) << j;
+        }
+        other ^= one;
+#endif
+        ones[w] = one & mask[w];
+        wrong |= other & mask[w];
+    }
+    return wrong == 0;
 }
 
 // Sums in T: in double, which would save what cancels against rest, a row of floats takes 1.7 times as long.
@@ -663,16 +755,18 @@ template <class T>
 double dot(const double* a, const T* b, size_t n) {
     constexpr size_t chains = 32, step = width<double> < 4 ? width<double> : 4;
     using Sum = Vector<double, step>;
-    Sum sum[chains / step];
-    UNROLL for (size_t k = 0; k < chains / step; ++k) sum[k] = Sum{};
+    Wide<double> wide[chains / width<double>];
+    UNROLL for (auto& v : wide) v = Wide<double>{};
     size_t i = 0;
-    const auto add = [&](size_t k)
-                         INLINE_LAMBDA { sum[k / step] += load<Sum>(a + i + k) * load_doubles<step>(b + i + k); };
     for (; i + chains <= n; i += chains) {
-        UNROLL for (size_t k = 0; k < chains; k += step) add(k);
+        UNROLL for (size_t k = 0; k < chains; k += width<double>) {
+            wide[k / width<double>] += load<Wide<double>>(a + i + k) * load_doubles<width<double>>(b + i + k);
+        }
     }
+    Sum sum[chains / step];
+    __builtin_memcpy(sum, wide, sizeof sum);
     UNROLL for (size_t k = 0; k < chains; k += step) {
-        if (i + k < n / 4 * 4) add(k);
+        if (i + k < n / 4 * 4) sum[k / step] += load<Sum>(a + i + k) * load_doubles<step>(b + i + k);
     }
     double total = add_up<chains / step>(sum);
     UNROLL for (size_t k = n / 4 * 4, e = 0; e < 3; ++e) {
@@ -860,9 +954,9 @@ void interpolated(const double* __restrict nodes, size_t size, double a, const d
 }
 
 template <class T>
-constexpr Simd<T> table = {dense<T>,    dense_many<T>, sparse_many<T>, decay<T>, dot<T>,
-                           axpy<T>,     transposed<T>, sincos<T>,      inner,    add_scaled<T>,
-                           hadamard<T>, forward,       backward,       least,    interpolated<T>};
+constexpr Simd<T> table = {dense<T>, dense_many<T>, pack<T>,   sparse_many<T>, decay<T>,      dot<T>,
+                           axpy<T>,  transposed<T>, sincos<T>, inner,          add_scaled<T>, hadamard<T>,
+                           forward,  backward,      least,     interpolated<T>};
 
 }  // namespace
 

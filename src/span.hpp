@@ -107,18 +107,18 @@ class Span : public Doubles {
 public:
     explicit Span(bool inverse) : factor(inverse) {}
 
-    // The term that has just entered the expansion, with its kernel values to those before it.
+    // The example that was projected last has just entered the expansion.
     template <class T>
-    void append(const Expansion<T>& f, Row<T> x, const double* k, double kxx) {
+    void append(const Expansion<T>& f, Row<T> x) {
         Doubles::append(f, x);
-        factor.append(k, kxx);
+        factor.append();
     }
 
-    // The term in this slot has left the expansion.
+    // The term in this slot has left the expansion; d gets its coefficients on those that stay.
     template <class T>
-    void remove(const Expansion<T>& f, std::size_t i) {
+    void remove(const Expansion<T>& f, std::size_t i, double* d) {
         Doubles::remove(i);
-        factor.remove(i);
+        factor.remove(i, d);
         if (factor.stale()) factor.refresh(f.kernel_matrix());
     }
 

@@ -225,6 +225,23 @@ def stored(arrays, columns):
     return rows
 
 
+@pytest.mark.parametrize("form", ["dense", "float32", "sparse"])
+def test_the_factor_is_that_of_the_terms_however_many_have_left(form):
+    X, y = binary(500, form=form)
+    model = onkel.BPAClassifier(budget=15, variant="projecting", kernel=UNEVEN, C=0.3)
+    begun, before = 0, 0
+    for start in range(0, len(y), 10):
+        learn(model, X[start : start + 10], y[start : start + 10])
+        arrays = model.state()[0]
+        L, W, slots, removals = (arrays[f"budget.factor.{name}"] for name in ("L", "W", "slots", "removals"))
+        K = UNEVEN(stored(arrays, X.shape[1]))[np.ix_(slots, slots)]
+        np.testing.assert_allclose(L @ L.T, K, rtol=0, atol=1e-12 * K.max())
+        np.testing.assert_allclose(W @ L, np.eye(len(L)), rtol=0, atol=1e-9)
+        begun += removals < before
+        before = removals
+    assert begun > 1  # it was computed afresh more than once
+
+
 DUPLICATED = {
     "Projectron": (onkel.ProjectronClassifier, boxes.projectron, {"budget": 12}),
     "Projectron++": (

@@ -1,0 +1,62 @@
+#include "flags.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace onkel {
+
+template <class T>
+bool Flags<T>::pack(const Row<T>& x, Word<T>* ones) const {
+    if (!x.index) return simd<T>().pack(x.values, x.count, mask(), ones);
+    std::fill(ones, ones + words(), Word<T>{0});
+    for (std::size_t e = 0; e < x.count; ++e) {
+        const auto j = static_cast<std::size_t>(x.index[e]);
+        if (x.values[e] == 1) {
+            ones[j / bits] |= bit(j) & mask_[j / bits];
+        } else if (x.values[e] != 0 && (bit(j) & mask_[j / bits])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class T>
+void Flags<T>::choose() {
+    std::vector<Word<T>> mask(mask_.size());
+    for (std::size_t j = 0; j < fractions_.size(); ++j) {
+        if (fractions_[j] == 0) mask[j / bits] |= bit(j);
+    }
+    if (std::any_of(fractions_.begin(), fractions_.end(), [](std::uint32_t count) { return count > 0; })) {
+        for (Word<T>& word : mask) {
+            if (!partly_ || std::popcount(word) < worth) word = 0;
+        }
+    }
+    std::vector<std::int32_t> others;
+    for (std::size_t j = 0; j < fractions_.size(); ++j) {
+        if (!(mask[j / bits] & bit(j))) others.push_back(static_cast<std::int32_t>(j));
+    }
+    changed_ = false;
+    if (mask == mask_ && others == others_) return;
+    mask_ = std::move(mask);
+    others_ = std::move(others);
+    ++version_;
+}
+
+template <class T>
+void Flags<T>::widen(std::size_t columns) {
+    const std::size_t before = words();
+    fractions_.resize(columns);
+    mask_.resize((columns + bits - 1) / bits);
+    Vectors<Word<T>> wider((n_ + lanes<T> - 1) / lanes<T> * stride());
+    for (std::size_t tile = 0; tile * before * lanes<T> < tiles_.size(); ++tile) {
+        const Word<T>* from = tiles_.data() + tile * before * lanes<T>;
+        std::copy(from, from + before * lanes<T>, wider.data() + tile * stride());
+    }
+    tiles_ = std::move(wider);
+    choose();
+}
+
+template class Flags<float>;
+template class Flags<double>;
+
+}  // namespace onkel

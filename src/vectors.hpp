@@ -1,0 +1,25 @@
+// Vectors: numbers to be read and written by vector instructions.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace onkel {
+
+template <class T>
+struct Aligned {
+    using value_type = T;
+    Aligned() = default;
+    template <class U>
+    explicit Aligned(const Aligned<U>&) {}
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+    void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
+    bool operator==(const Aligned&) const { return true; }
+};
+
+// No vector of 64 bytes lies across the border of two cache lines.
+template <class T>
+using Vectors = std::vector<T, Aligned<T>>;
+
+}  // namespace onkel

@@ -1,0 +1,124 @@
+"""Columns of zeros and ones, whose bits the C++ engine counts: the same numbers, whatever comes and goes."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import onkel
+from onkel.kernels import Gaussian, Laplacian, Linear, Polynomial
+
+pytestmark = pytest.mark.skipif(not onkel.native.available(), reason="the native engine is not built")
+
+KERNELS = [Gaussian(0.3), Laplacian(0.2), Polynomial(2, 1.0), Gaussian(0.3) + Linear()]
+SETS = ["plain", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4-popcnt"]
+ROUNDS = 500
+
+
+def mixed(columns=70, seed=0):
+    """Some numbers, categories spread over columns, and two of these that are numbers now and then only: whether their
+    ones are added to the numbers or counted apart can be seen in the last bit."""
+    random = np.random.default_rng(seed)
+    X = np.zeros((ROUNDS, columns))
+    X[np.arange(ROUNDS), random.integers(5, columns, ROUNDS)] = 1
+    X[random.random(X.shape) < 0.2] = 1
+    X[:, :3] = random.normal(size=(ROUNDS, 3))
+    rare = random.random(ROUNDS) < 0.005
+    X[rare, 4] = random.normal(size=rare.sum())
+    X[ROUNDS // 2 :: 40, columns // 2] = -0.0
+    X[ROUNDS // 2 + 7 :: 50, columns // 2] = 2.0
+    return X, labels(X)
+
+
+def binary(columns=70, seed=0):
+    X = (np.random.default_rng(seed).random((ROUNDS, columns)) < 0.3).astype(float)
+    return X, labels(X)
+
+
+def labels(X):
+    return np.where(X[:, -3:].sum(axis=1) + np.sin(3 * X[:, 0]) > X[:, 3:7].sum(axis=1) / 2, 1, -1)
+
+
+STREAMS = {
+    "mixed": mixed(),
+    "few": mixed(12),
+    "wide": mixed(300),
+    "binary": binary(),
+    "narrow": binary(3),
+    "sparse": (sp.csr_array(mixed(200)[0]), mixed(200)[1]),
+    "sparse binary": (sp.csr_array(binary(200)[0]), binary(200)[1]),
+}
+
+
+def model(kernel):
+    """Random removal, and a loss without kinks at which rounding could decide."""
+    return onkel.BOGDClassifier(kernel=kernel, budget=200, loss="logistic", eta=0.01)
+
+
+def learned(kernel, X, y, engine, cuts=()):
+    """All scores made before each update, learned in pieces."""
+    with onkel.engine(engine):
+        one = model(kernel)
+        edges = [0, *cuts, ROUNDS]
+        scores = [one.learn(X[a:b], y[a:b], classes=[-1, 1]) for a, b in zip(edges, edges[1:], strict=False)]
+        return np.concatenate(scores), one.decision_function(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("stream", STREAMS)
+def test_flags_change_nothing(stream, kernel, dtype):
+    """What is counted in bits is what the definition adds up, to rounding."""
+    X, y = STREAMS[stream]
+    X = X.astype(dtype)
+    for ours, reference in zip(learned(kernel, X, y, "native"), learned(kernel, X, y, "python"), strict=True):
+        np.testing.assert_allclose(ours, reference, rtol=0, atol=2e-3 if dtype == np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("stream", STREAMS)
+def test_any_chunking_and_resume(stream, kernel, dtype):
+    """Which columns are flags depends on the terms there are: neither on blocks of examples nor on past terms."""
+    X, y = STREAMS[stream]
+    X = X.astype(dtype)
+    whole, predictions = learned(kernel, X, y, "native")
+    single, again = learned(kernel, X, y, "native", cuts=range(1, ROUNDS))
+    np.testing.assert_array_equal(single, whole)
+    np.testing.assert_array_equal(again, predictions)
+    with onkel.engine("native"):
+        one, at, scores = model(kernel), 0, []
+        for cut in (200, 333, 334, 380, ROUNDS):
+            scores.append(one.learn(X[at:cut], y[at:cut], classes=[-1, 1]))
+            one, at = pickle.loads(pickle.dumps(one)), cut
+        np.testing.assert_array_equal(np.concatenate(scores), whole)
+        np.testing.assert_array_equal(
+            np.concatenate([one.decision_function(X[i : i + 1]) for i in range(ROUNDS)]), predictions
+        )
+
+
+def test_integers_are_exact():
+    """Counts of bits are integers: linear kernels on flags come out without any rounding."""
+    X, y = binary(500)
+    with onkel.engine("native"):
+        one = onkel.KernelPerceptronClassifier(kernel=Linear()).fit(X, y)
+        terms = one.support_vectors_.T @ np.sign(one.dual_coef_).T
+    np.testing.assert_array_equal(one.decision_function(X), (X @ terms).ravel() * np.abs(one.dual_coef_).max())
+
+
+@pytest.mark.parametrize("instructions", SETS)
+def test_every_instruction_set(instructions, tmp_path):
+    """A process that may use only the given instructions (or, where the processor lacks them, the next best)."""
+    program = tmp_path / "scores.py"
+    program.write_text("import sys\nimport numpy as np\nfrom test_flags import KERNELS, STREAMS, learned\n")
+    with program.open("a") as file:
+        file.write("parts = [learned(k, *STREAMS[s], 'native')[0] for k in KERNELS for s in STREAMS]\n")
+        file.write("np.save(sys.argv[1], np.concatenate(parts))\n")
+    environment = os.environ | {"ONKEL_INSTRUCTIONS": instructions, "PYTHONPATH": os.path.dirname(__file__)}
+    subprocess.run([sys.executable, str(program), str(tmp_path / "out.npy")], env=environment, check=True, timeout=300)
+    expected = np.concatenate([learned(k, *STREAMS[s], "native")[0] for k in KERNELS for s in STREAMS])
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-9)
