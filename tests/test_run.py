@@ -417,6 +417,14 @@ def test_missing_values_are_filled_with_the_means_of_training(
     np.testing.assert_array_equal(*(Follower.load(one).model.support_vectors_ for one in (file, other)))
 
 
+def test_predict_leaves_no_row_out_unless_it_is_said(tmp_path: Path, capsys: Capture) -> None:
+    data, file = write_mixed(tmp_path / "data.csv", range(100)), tmp_path / "model"
+    said(capsys, "run", data, *MIXED, "--missing", "drop", "--checkpoint", file)
+    assert "the value is missing" in refused(capsys, "predict", file, data)
+    assert len(said(capsys, "predict", file, data, "--missing", "drop")) == 90
+    assert len(said(capsys, "predict", file, data, "--missing", "mean")) == 100
+
+
 def test_texts_that_come_later_widen_the_model(tmp_path: Path, capsys: Capture) -> None:
     """Interrupted anywhere, or read in one: the same model; and a text never seen is no feature to predict from."""
     data, more = write_mixed(tmp_path / "data.csv", range(5)), write_mixed(tmp_path / "more.csv", range(100, 400))
