@@ -210,7 +210,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             self._learner.check(X)
         recipe = self.__dict__.get("_recipe", self)
         bound = None  # a row that is larger than any of these: the sum over its features is
-        for kernel in recipe._pool(self._run["columns"] if self._started else X.shape[1]):
+        try:
+            kernels = recipe._pool(self._run["columns"] if self._started else X.shape[1])
+        except ValueError as error:
+            raise ValueError(self._in_own_words(str(error))) from error
+        for kernel in kernels:
             if kernel.bounded:
                 continue
             with np.errstate(over="ignore", invalid="ignore"):

@@ -10,6 +10,7 @@ import math
 import re
 import shlex
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -118,9 +119,9 @@ class Table:
 
     def __init__(self, source: str, names: Sequence[str], schema: Schema, learning: bool = True) -> None:
         self.source, self.names, self.schema, self.learning = source, list(names), schema, learning
-        for name in self.names:
-            if self.names.count(name) > 1:
-                raise DataError(f"{source} has {self.names.count(name)} columns named {name!r}; rename the others")
+        for name, times in Counter(self.names).items():
+            if times > 1:
+                raise DataError(f"{source} has {times} columns named {name!r}; rename the others")
         if not learning and schema.texts is None and (schema.missing == "mean" or schema.encode == "onehot"):
             raise DataError(
                 f"{source}: the model has not learned from a table, so it knows neither means nor texts of columns; "
@@ -134,21 +135,26 @@ class Table:
 
     def wanted(self) -> list[int]:
         """Of each column: 0 not needed, 1 numbers, 2 texts or not known yet."""
-        text = set(self.kept if self.schema.texts is None else self._texts) | {self.target}  # of which -1 is none
-        return [2 if j in text else 1 if j in self.kept else 0 for j in range(len(self.names))]
+        wanted = [0] * len(self.names)
+        numbers, texts = ([], self.kept) if self.schema.texts is None else self._kinds()
+        for kind, columns in ((1, numbers), (2, texts), (2, [self.target] if self.target >= 0 else [])):
+            for j in columns:
+                wanted[j] = kind
+        return wanted
 
-    @property
-    def _texts(self) -> list[int]:
-        return [j for j in self.kept if self.names[j] in (self.schema.texts or ())]
+    def _kinds(self) -> tuple[list[int], list[int]]:
+        """The columns of numbers, and those of texts."""
+        texts = set(self.schema.texts or ())
+        return [j for j in self.kept if self.names[j] not in texts], [j for j in self.kept if self.names[j] in texts]
 
     def block(self, columns: Sequence[Cells], place: Place) -> Block:
         """Features and targets of some rows; `columns` holds all columns, those not wanted may be empty."""
         columns = [*columns, [math.nan] * len(columns[self.kept[0]])] if self.target < 0 else columns
         self._begin(columns, place)
-        numbers = [j for j in self.kept if j not in self._texts]
+        numbers, coded = self._kinds()
         empty = np.empty((len(columns[self.target]), 0))
         values = np.column_stack([empty, *(self._numbers(j, columns[j], place) for j in numbers)])
-        texts = [_stripped(columns[j]) for j in self._texts]
+        texts = [_stripped(columns[j]) for j in coded]
         goal = columns[self.target]
         rows = self._complete(values, texts, goal, place)
         if rows is not None:
@@ -157,7 +163,7 @@ class Table:
             place = _chosen(place, rows)
         y = np.array(goal) if self.target < 0 else self._targets(goal, place)
         self._fill(values)
-        return Block(self._features_of(values, texts, len(y)), y)
+        return Block(self._features_of(values, dict(zip(coded, texts, strict=True)), len(y)), y)
 
     def _begin(self, columns: Sequence[Cells], place: Place) -> None:
         """Find out what the features are, if nobody knows."""
@@ -201,9 +207,9 @@ class Table:
 
     def _complete(self, values: Floats, texts: list[list[str]], goal: Cells, place: Place) -> list[int] | None:
         """The rows to keep, None for all; refuses missing values that nobody said what to do with."""
-        numbers = [j for j in self.kept if j not in self._texts]
+        numbers, coded = self._kinds()
         holes = {j: np.isnan(values[:, k]) for k, j in enumerate(numbers)}
-        holes |= {j: np.array([not cell for cell in column]) for j, column in zip(self._texts, texts, strict=True)}
+        holes |= {j: np.array([not cell for cell in column]) for j, column in zip(coded, texts, strict=True)}
         gaps = {j: hole for j, hole in holes.items() if hole.any()}
         unlabelled = np.array([self.target >= 0 and _is_missing(cell) for cell in goal])
         if self.schema.missing != "drop" and unlabelled.any():
@@ -233,19 +239,18 @@ class Table:
             return
         holes = bool(hole.any())
         known = np.where(hole, 0.0, values) if holes else values
-        sums = np.vstack([schema.sums, known]).cumsum(
-            axis=0
-        )  # one by one: how rows are cut into blocks must not matter
+        # one by one: how rows are cut into blocks must not matter
+        sums = np.vstack([schema.sums, known]).cumsum(axis=0)
         if holes:
             counts = np.vstack([schema.counts, ~hole]).cumsum(axis=0)
             values[hole] = (sums / np.maximum(counts, 1))[:-1][hole]
         schema.sums, schema.counts = sums[-1], schema.counts + len(values) - hole.sum(axis=0)
 
-    def _features_of(self, values: Floats, texts: list[list[str]], n: int) -> Any:
-        if not self._texts:
+    def _features_of(self, values: Floats, texts: dict[int, list[str]], n: int) -> Any:
+        if not texts:
             return values
         rows, features, signs = [], [], []
-        for j, column in zip(self._texts, texts, strict=True):
+        for j, column in texts.items():
             for i, cell in enumerate(column):
                 feature, sign = self._feature(self.names[j], cell) if cell else (None, 0.0)
                 if feature is not None:
@@ -323,22 +328,22 @@ def _feature_columns(source: str, names: list[str], goal: int, schema: Schema) -
     """Where the features are; by name, if it is known which they are."""
     if goal >= 0 and names[goal] in schema.drop:
         raise DataError(f"{source}: {names[goal]!r} cannot be dropped, it is the target")
-    there = [name for j, name in enumerate(names) if j != goal and name not in schema.drop]
+    there = {name: j for j, name in enumerate(names) if j != goal and name not in schema.drop}
     if schema.features is None:
         if unknown := [name for name in schema.drop if name not in names]:
             raise DataError(f"{source} has no column {unknown[0]!r} to drop; its columns are {listed(names)}")
         if not there:
             raise DataError(f"{source} has no feature column besides the target {names[goal]!r}")
-        return [names.index(name) for name in there]
+        return list(there.values())
     if lacking := [name for name in schema.features if name not in there]:
         raise DataError(
-            f"{source} lacks columns that the model has learned from: {listed(lacking)}; it has {listed(there)}"
+            f"{source} lacks columns that the model has learned from: {listed(lacking)}; it has {listed(list(there))}"
         )
-    if more := [name for name in there if name not in schema.features]:
+    if more := sorted(there.keys() - set(schema.features), key=there.__getitem__):
         raise DataError(
             f"{source} has columns that the model has not learned from: {listed(more)}; leave them out ({_drop(*more)})"
         )
-    return [names.index(name) for name in schema.features]
+    return [there[name] for name in schema.features]
 
 
 def _drop(*names: str) -> str:

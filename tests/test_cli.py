@@ -214,6 +214,7 @@ def test_problems_are_told_in_a_sentence(table: Path, tmp_path: Path, capsys: Ca
     assert "no column 'Answer'" in refused(capsys, "race", table, "--target", "Answer")
     assert "line 2, column 'id': 'row 0' is not a number" in refused(capsys, "race", table, "--target", "answer")
     assert "there is no file nowhere.csv" in refused(capsys, "race", "nowhere.csv", "--target", "y")
+    assert "no file and no stream 'nofile'" in refused(capsys, "race", "nofile", "--target", "y")
     assert "no stream 'digit'; did you mean digits?" in refused(capsys, "race", "digit")
     assert "--target is for files" in refused(capsys, "race", "demo", "--target", "y")
     assert "--keep-order is for files" in refused(capsys, "race", "digits", "--keep-order")
@@ -232,11 +233,12 @@ def test_a_setting_that_a_learner_refuses_names_the_learner(capsys: Capture) -> 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["race", "--budget", "0"], "argument --budget: must be > 0, got '0'"),
-        (["race", "--orders", "two"], "argument --orders: must be a whole number, got 'two'"),
+        (["race", "--budget", "0"], "argument --budget: must be a whole number >= 1, got '0'"),
+        (["race", "--orders", "two"], "argument --orders: must be a whole number >= 1, got 'two'"),
         (["race", "--seed", "-1"], "argument --seed"),
         (["race", "--gamma", "-1"], "argument --gamma"),
         (["race", "--gamma", "wide"], "argument --gamma: must be a number > 0, got 'wide'"),
+        (["race", "--budget", "-3"], "argument --budget: must be a whole number >= 1, got '-3'"),
         (["race", "--algorithms", ","], "argument --algorithms: name at least one"),
         (["race", "--task", "ranking"], "argument --task: invalid choice"),
         (["rase"], "invalid choice: 'rase'"),
@@ -247,7 +249,8 @@ def test_words_that_make_no_sense(words: list[str], sentence: str, capsys: Captu
     with pytest.raises(SystemExit) as end:
         main(words)
     assert end.value.code == 2
-    assert sentence in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert sentence in told and told.startswith("onkel") and told.count("\n") == 1
 
 
 @pytest.mark.parametrize("entry", onkel.catalogue(), ids=lambda entry: entry.name)

@@ -465,6 +465,14 @@ def test_missing_values_are_filled_with_the_means_of_training(
     np.testing.assert_array_equal(*(Follower.load(one).model.support_vectors_ for one in (file, other)))
 
 
+def test_predict_leaves_no_row_out_unless_it_is_said(tmp_path: Path, capsys: Capture) -> None:
+    data, file = write_mixed(tmp_path / "data.csv", range(100)), tmp_path / "model"
+    said(capsys, "run", data, *MIXED, "--missing", "drop", "--checkpoint", file)
+    assert "the value is missing" in refused(capsys, "predict", file, data)
+    assert len(said(capsys, "predict", file, data, "--missing", "drop")) == 90
+    assert len(said(capsys, "predict", file, data, "--missing", "mean")) == 100
+
+
 def test_texts_that_come_later_widen_the_model(tmp_path: Path, capsys: Capture) -> None:
     """Interrupted anywhere, or read in one: the same model; and a text never seen is no feature to predict from."""
     data, more = write_mixed(tmp_path / "data.csv", range(5)), write_mixed(tmp_path / "more.csv", range(100, 400))
@@ -563,7 +571,7 @@ def test_problems_of_a_run(table: Path, tmp_path: Path, capsys: Capture) -> None
     assert "the report cannot be written to" in refused(capsys, *words, "--report", tmp_path)
     assert "predictions cannot be written to" in refused(capsys, *words, "--predictions", tmp_path / "none" / "p")
     file.write_text("not a model")
-    assert "is not a whole onkel model" in refused(capsys, *words, "--checkpoint", file)
+    assert "is not an onkel model" in refused(capsys, *words, "--checkpoint", file)
     file.unlink()
     said = tmp_path / "said.txt"
     assert main([*map(str, words), "--checkpoint", str(file), "--predictions", str(said)]) == 0
@@ -572,6 +580,15 @@ def test_problems_of_a_run(table: Path, tmp_path: Path, capsys: Capture) -> None
     assert "omit --model and --set" in refused(capsys, *words, "--checkpoint", file, "--set", "components=3")
     said.write_text("")
     assert "is shorter than it was" in refused(capsys, *words, "--checkpoint", file, "--predictions", said)
+
+
+def test_a_second_run_says_what_is_new(table: Path, tmp_path: Path, capsys: Capture) -> None:
+    words = ["run", table, "--target", "label", "--checkpoint", tmp_path / "model"]
+    assert "stream.csv: 600 examples, " in said(capsys, *words)[0]
+    assert "stream.csv: 600 examples (nothing new), " in said(capsys, *words)[0]
+    table.write_text(table.read_text() + "0.1,2.5,up\n")
+    assert "stream.csv: 601 examples (1 new), " in said(capsys, *words)[0]
+    assert json.loads("\n".join(said(capsys, *words, "--json")))["new"] == 0
 
 
 def test_a_row_that_cannot_be_learned_leaves_the_last_checkpoint(tmp_path: Path, capsys: Capture) -> None:

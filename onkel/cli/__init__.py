@@ -17,7 +17,7 @@ from typing import NoReturn
 
 import onkel
 from onkel.cli import algorithms, completion, data, inspect, predict, race, reproduce, run, tune
-from onkel.cli.words import Problem
+from onkel.cli.words import Parser, Problem
 from onkel.datasets import DataError
 
 COMMANDS = (race, run, tune, predict, inspect, reproduce, algorithms, data, completion)
@@ -57,7 +57,7 @@ def shell() -> NoReturn:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="onkel", description="Online kernel learning at the shell.")
+    parser = Parser(prog="onkel", description="Online kernel learning at the shell.")
     parser.add_argument("--version", action="version", version=f"onkel {onkel.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:

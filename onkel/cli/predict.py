@@ -42,7 +42,10 @@ def _predict(arguments: argparse.Namespace) -> int:
     if arguments.scores and follower.task == "regression":
         raise Problem("--scores are for classification; a prediction of a regression is its score")
     total, known, count = 0.0, 0, 0
-    for block in source.blocks(arguments, source.schema(arguments, follower.schema), learning=False):
+    columns = source.schema(arguments, follower.schema)
+    if arguments.missing is None and columns.missing == "drop":
+        columns.missing = None  # every row gets its prediction, unless it is said here
+    for block in source.blocks(arguments, columns, learning=False):
         labelled = block.y.dtype.kind != "f" or not np.isnan(block.y).any()
         if arguments.target is not None and not labelled:
             raise Problem(f"{arguments.stream} has no column {arguments.target!r}")

@@ -75,6 +75,7 @@ def _run(arguments: argparse.Namespace) -> int:
     check_writable(arguments.checkpoint, "the model")
     check_writable(arguments.report, "the report")
     follower = _resumed(arguments)
+    arguments.before = 0 if follower is None else follower.seen
     with Interrupts() as interrupts, contextlib.ExitStack() as stack:
         walk = stack.enter_context(Walk(arguments.quiet, source.expected(arguments)))
         output = None if arguments.predictions is None else stack.enter_context(_predictions(arguments, follower))
@@ -285,8 +286,10 @@ def _tell(arguments: argparse.Namespace, follower: Follower | None, status: int)
 def _in_words(arguments: argparse.Namespace, follower: Follower) -> str:
     error = report.show_error(follower.task)(follower.error)
     each = report.show_time(1e6 * follower.seconds / max(follower.seen, 1))
+    new = follower.seen - arguments.before
+    news = f" ({f'{new:,} new' if new else 'nothing new'})" if arguments.before else ""
     lines = [
-        f"{_title(arguments)}: {counted(follower.seen, 'example')}, {report.measure(follower.task)} {error}, "
+        f"{_title(arguments)}: {counted(follower.seen, 'example')}{news}, {report.measure(follower.task)} {error}, "
         f"{follower.model.n_support_:,} SV, {each} us per example",
         f"learner: {type(follower.model).__name__}",
     ]
@@ -305,6 +308,7 @@ def _as_data(arguments: argparse.Namespace, follower: Follower, status: int) -> 
         "task": follower.task,
         "measure": report.measure(follower.task),
         "examples": follower.seen,
+        "new": follower.seen - arguments.before,
         "error": finite(follower.error),
         "size": follower.model.n_support_,
         "seconds": follower.seconds,

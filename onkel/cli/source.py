@@ -70,17 +70,19 @@ def streams(arguments: argparse.Namespace, *, scaled: bool = True, columns: Sche
         how: dict[str, Any] = {"task": arguments.task or "auto", "ordered": arguments.keep_order}
         stream = datasets.read(arguments.stream, **how, schema=columns or schema(arguments), **_form(arguments))
         return [stream.scaled() if scaled and arguments.scale != "none" else stream]
-    _refuse_options(arguments, ("task", "scale", "keep_order"))
     chosen = datasets.DEMO if arguments.stream == "demo" else [arguments.stream]
-    return [datasets.load(name) for name in chosen]
+    found = [datasets.load(name) for name in chosen]
+    _refuse_options(arguments, ("task", "scale", "keep_order"))
+    return found
 
 
 def blocks(arguments: argparse.Namespace, columns: Schema, learning: bool = True) -> Iterator[Block]:
     """The stream that was asked for, block by block; `columns` learns of them."""
     if _is_file(arguments.stream):
         return datasets.chunks(arguments.stream, schema=columns, learning=learning, **_form(arguments))
+    stream = datasets.load(arguments.stream)
     _refuse_options(arguments)
-    return pieces(datasets.load(arguments.stream))
+    return pieces(stream)
 
 
 def _form(arguments: argparse.Namespace) -> dict[str, Any]:
