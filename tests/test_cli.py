@@ -400,7 +400,7 @@ def test_no_number_is_cut(columns: int, capsys: Capture, monkeypatch: pytest.Mon
     )  # each % is a word, the best has no p
     said = " ".join(out.split())
     assert ("no room for KiB" in said) == (columns < 200)
-    assert "p: how likely the orders alone make such a distance from the best" in said
+    assert "p: chance that orders alone make such a distance from the best" in said
 
 
 def test_small_chances_and_large_errors_are_written_out() -> None:

@@ -279,7 +279,7 @@ def _print(race: Standings, arguments: argparse.Namespace) -> None:
 
     dropped = print_whole(console, rows, used, ["bytes", "microseconds", "size"])
     notes = {
-        "p: how likely the orders alone make such a distance from the best (t-tests, Holm)": "p" in used,
+        "p: chance that orders alone make such a distance from the best (t-tests, Holm)": "p" in used,
         "SV: more than examples where a pool of learners adds up those of its components": "size" not in dropped
         and any(result.size is not None and result.size > race.examples for result in race.results),
         f"no room for {', '.join(heads[name] for name in dropped)}: see --json, or widen the terminal": dropped,
