@@ -302,6 +302,7 @@ def test_the_winner_is_saved_even_if_nobody_reads(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.close()
+    assert process.returncode == 0
     assert Follower.load(tmp_path / "model").seen == 60
 
 

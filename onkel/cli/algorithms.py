@@ -9,11 +9,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from onkel.algorithms import Entry, catalogue
-from onkel.cli.show import table
+from onkel.cli.show import Console, table
 from onkel.cli.words import algorithms
 
 

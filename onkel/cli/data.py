@@ -8,12 +8,11 @@ import sys
 import textwrap
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.text import Text
 
 from onkel import datasets
-from onkel.cli.show import table
+from onkel.cli.show import Console, table
 from onkel.datasets import SETS
 
 

@@ -9,14 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from onkel import evaluate, report
 from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
-from onkel.cli.show import Display, finite, print_whole, table, trivial
+from onkel.cli.show import Console, Display, finite, print_whole, table, trivial
 from onkel.cli.source import FACES
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream

@@ -9,11 +9,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from onkel import comparison, experiment, reproduction
-from onkel.cli.show import finite, table
+from onkel.cli.show import Console, finite, table
 from onkel.cli.words import Problem, names, positive
 from onkel.comparison import Cell
 from onkel.experiment import Experiment, ExperimentError, Run

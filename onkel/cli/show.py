@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+import rich.console
 from rich import box
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +21,14 @@ from onkel.follower import Follower
 from onkel.stream import counted
 
 REFRESH = 0.1  # seconds between two pictures of the progress
+
+
+class Console(rich.console.Console):
+    """Where tables are printed."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main` to end well, as where something else is printed."""
+        raise BrokenPipeError
 
 
 class Display:

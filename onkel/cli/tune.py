@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import scipy.sparse
-from rich.console import Console
 from rich.text import Text
 
 from onkel import evaluate, report, tuning
 from onkel.cli import models, source
-from onkel.cli.show import Walk, finite, table, trivial
+from onkel.cli.show import Console, Walk, finite, table, trivial
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
 from onkel.stream import Stream, counted
