@@ -1,8 +1,8 @@
 """Follower: a learner on its way along a stream that may stop at any time, and go on where it stopped.
 
-It brings features to scale by what it has seen so far, meets new classes and columns as they come, counts its errors,
-and writes all of that into the model's file. How the stream is cut into blocks never matters, to the last bit: whoever
-loads the file and goes on from its position ends with the model of one who was never interrupted.
+It brings features and real targets to scale by what it has seen so far, meets new classes and columns as they come,
+counts its errors, and writes all of that into the model's file. How the stream is cut into blocks never matters, to the
+last bit: whoever loads the file and goes on from its position ends with the model of one who was never interrupted.
 """
 
 from __future__ import annotations
@@ -62,15 +62,33 @@ class Running:
         return scipy.sparse.hstack([numbers, rest], format="csr") if sparse else np.hstack([numbers, rest])
 
     def _learn(self, X: Floats) -> Floats:
+        distances, sums, squares, counts = self._add(X)
+        return _scaled(distances, sums[1:], squares[1:], counts[1:])
+
+    def _add(self, X: Floats) -> tuple[Floats, Floats, Floats, Array]:
+        """Distances from the first example; and sums, squares and counts before all of them and after each."""
         if self.count == 0:
             self.origin, self.sums, self.squares = X[0].copy(), np.zeros(X.shape[1]), np.zeros(X.shape[1])
         self._check(X)
         distances = X - self.origin
-        sums = np.cumsum(np.vstack([self.sums, distances]), axis=0)[1:]  # one by one, so blocks do not matter
-        squares = np.cumsum(np.vstack([self.squares, distances**2]), axis=0)[1:]
-        counts = self.count + np.arange(1, len(X) + 1)[:, None]
+        sums = np.cumsum(np.vstack([self.sums, distances]), axis=0)  # one by one, so blocks do not matter
+        squares = np.cumsum(np.vstack([self.squares, distances**2]), axis=0)
+        counts = self.count + np.arange(len(X) + 1)[:, None]
         self.count, self.sums, self.squares = self.count + len(X), sums[-1], squares[-1]
-        return _scaled(distances, sums, squares, counts)
+        return distances, sums, squares, counts
+
+    def follow(self, y: Array) -> tuple[Floats, Floats, Floats]:
+        """A target to scale; and its mean and deviation before each example, which predictions are made in."""
+        distances, sums, squares, counts = self._add(np.asarray(y, float)[:, None])
+        mean, deviation = _moments(sums[:-1], squares[:-1], np.maximum(counts[:-1], 1))
+        mean = mean + np.where(counts[:-1] > 0, self.origin, 0.0)
+        return _scaled(distances, sums[1:], squares[1:], counts[1:])[:, 0], mean[:, 0], deviation[:, 0]
+
+    @property
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and deviation of every column so far."""
+        mean, deviation = _moments(self.sums, self.squares, max(self.count, 1))
+        return mean + self.origin, deviation
 
     def _apply(self, X: Floats) -> Floats:
         self._check(X)
@@ -95,19 +113,26 @@ class Running:
 
 
 def _scaled(distances: Floats, sums: Floats, squares: Floats, counts: Any) -> Floats:
+    mean, deviation = _moments(sums, squares, counts)
+    varies = deviation > 0
+    return np.where(varies, (distances - mean) / np.where(varies, deviation, 1.0), 0.0)
+
+
+def _moments(sums: Floats, squares: Floats, counts: Any) -> tuple[Floats, Floats]:
+    """Mean, and deviation; 0 if that is rounding, or nothing."""
     mean, square = sums / counts, squares / counts
     variance = square - mean**2
-    varies = variance > 1e-12 * square  # else it is rounding, or nothing
-    return np.where(varies, (distances - mean) / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+    return mean, np.sqrt(np.where(variance > 1e-12 * square, variance, 0.0))
 
 
 class Follower:
-    """A learner, the scale of its features, and what it did so far.
+    """A learner, the scale of its features and of its target, and what it did so far.
 
     Parameters
     ----------
     model : a classifier or regressor of onkel, fresh or not.
     scale : a `Running` scale, for not too many features, as it fills zeros; None takes them as they are.
+    goal : likewise of the target of a regression, in whose units predictions are.
 
     Attributes
     ----------
@@ -116,8 +141,8 @@ class Follower:
     about : plain data that is saved along: which stream, which place in it.
     """
 
-    def __init__(self, model: Any, scale: Running | None = None) -> None:
-        self.model, self.scale = model, scale
+    def __init__(self, model: Any, scale: Running | None = None, goal: Running | None = None) -> None:
+        self.model, self.scale, self.goal = model, scale, goal
         self.task = task_of(model)
         self.seen, self.total, self.seconds = 0, 0.0, 0.0
         self.schema = Schema()
@@ -131,7 +156,8 @@ class Follower:
         clock = time.perf_counter()
         X = self._rows(X, learning=True)
         if self.task == "regression":
-            said: list[Any] = np.asarray(self.model.learn(X, y), float).tolist()
+            targets, mean, deviation = (y, 0.0, 1.0) if self.goal is None else self.goal.follow(y)
+            said: list[Any] = (np.asarray(self.model.learn(X, targets), float) * deviation + mean).tolist()
             for prediction, target in zip(said, y.tolist(), strict=True):
                 self.total += (prediction - target) ** 2
         else:
@@ -185,7 +211,11 @@ class Follower:
 
     def predict(self, X: Any) -> list[Any]:
         """Predictions for the rows, without learning."""
-        return list(np.asarray(self.model.predict(self._rows(X))).tolist())
+        said = np.asarray(self.model.predict(self._rows(X)))
+        if self.goal is not None:
+            mean, deviation = self.goal.moments
+            said = said * deviation + mean
+        return list(said.tolist())
 
     def scores(self, X: Any) -> Array:
         """Scores of the rows (classification)."""
@@ -219,8 +249,8 @@ class Follower:
                 leftover.unlink(missing_ok=True)
         arrays, config = self.model.state()
         counts = {"seen": self.seen, "total": self.total, "seconds": self.seconds, "curve": self._curve}
-        scale = None if self.scale is None else self.scale.plain()
-        known = {"scale": scale, "schema": self.schema.plain(), "about": self.about}
+        scale, goal = (None if one is None else one.plain() for one in (self.scale, self.goal))
+        known = {"scale": scale, "goal": goal, "schema": self.schema.plain(), "about": self.about}
         state.write(path, arrays, config | {"follower": counts | known})
 
     @classmethod
@@ -236,6 +266,7 @@ class Follower:
             made.seen, made.total, made.seconds = int(data["seen"]), float(data["total"]), float(data["seconds"])
             made._curve = [(int(a), float(b), int(c), float(d)) for a, b, c, d in data["curve"]]
             made.scale = None if data["scale"] is None else Running.of(data["scale"])
+            made.goal = Running.of(data["goal"]) if data.get("goal") else None
             made.schema = Schema.of(data["schema"]) if "schema" in data else Schema()  # older files have none
             made.about = dict(data["about"])
         except (KeyError, TypeError, ValueError) as problem:

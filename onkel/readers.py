@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from onkel import native, npz
 from onkel.cells import arrow_cells, csv_cells, line_blocks, parquet_cells
-from onkel.stream import DataError, Stream, Task, infer_task
+from onkel.stream import DataError, Stream, Task, counted, infer_task
 from onkel.tables import Block, Encode, Missing, Schema, Table, dense
 from onkel.text import Rows, TextError, parse_libsvm
 
@@ -143,10 +143,10 @@ def read(
             table = Table(name, names, schema)
             X, y = _joined(name, (table.block(columns, place) for columns, place in parts(table)))
             X, y = dense(X), table.typed(y)
-            note = f"; {table.dropped:,} rows with missing values left out" if table.dropped else ""
+            note = f"; {counted(table.dropped, 'row')} with missing values left out" if table.dropped else ""
             note += f"; {table.filled:,} missing values filled with the mean so far" if table.filled else ""
     short = "standard input" if str(path) == "-" else Path(path).name
-    return Stream(short, X, y, infer_task(y) if task == "auto" else task, f"{len(y):,} rows{note}", ordered)
+    return Stream(short, X, y, infer_task(y) if task == "auto" else task, f"{counted(len(y), 'row')}{note}", ordered)
 
 
 def read_npz(path: Path, target: str = "y") -> tuple[Any, Array, dict[str, Array]]:

@@ -130,8 +130,11 @@ def algorithm_section(entry: Entry):
         params = cls().get_params(deep=False)
         own = {name: value for name, value in params.items() if name not in ("kernel", "average", "random_state")}
         parts.append("Parameters: " + (", ".join(f"`{name}={value!r}`" for name, value in own.items()) or "none"))
-    others = [alias for alias in entry.aliases if alias.lower() != entry.name.lower()]
-    parts.append(("Also called " + ", ".join(others) + ". " if others else "") + f"Paper: {entry.paper}")
+    names = "Also called " + ", ".join(entry.aliases) + ". " if entry.aliases else ""
+    if entry.variants:
+        said = [" ".join([name, *(f"`{k}={v!r}`" for k, v in of.items())]) for name, of in entry.variants.items()]
+        names += "Variants: " + ", ".join(said) + ". "
+    parts.append(f"{names}Paper: {entry.paper}")
     return "\n\n".join(parts)
 
 

@@ -277,6 +277,54 @@ def test_another_file_is_learned_from_its_beginning(table: Path, tmp_path: Path,
     assert Follower.load(file).seen == 651
 
 
+@pytest.fixture
+def houses(tmp_path: Path) -> Path:
+    """A table of prices, far from 0 and large."""
+    random = np.random.default_rng(1)
+    X = random.normal(size=(300, 2))
+    price = 250_000 + 60_000 * np.sin(X[:, 0]) + 30_000 * X[:, 1] + random.normal(0, 5_000, 300)
+    rows = [f"{a},{b},{c}" for (a, b), c in zip(X, price, strict=True)]
+    file = tmp_path / "house.csv"
+    file.write_text("\n".join(["a,b,price", *rows, ""]))
+    return file
+
+
+@pytest.mark.parametrize(
+    "command", [["run", "--model", "PA", "--checkpoint"], ["tune", "--algorithms", "PA", "--save"]]
+)
+def test_targets_are_brought_to_scale_and_back(
+    houses: Path, tmp_path: Path, capsys: Capture, command: list[str]
+) -> None:
+    name, *options = command
+    file = tmp_path / "model"
+    assert main([name, str(houses), "--target", "price", "--quiet", *options, str(file)]) == 0
+    capsys.readouterr()
+    X, price = np.split(np.loadtxt(houses, delimiter=",", skiprows=1), [2], axis=1)
+    follower = Follower.load(file)
+    assert follower.error < 0.6 * price.std()
+    np.testing.assert_allclose(follower.goal.moments, [price.mean(axis=0), price.std(axis=0)])
+    assert main(["predict", str(file), str(houses), "--target", "price"]) == 0
+    said = np.array(capsys.readouterr().out.split(), float)
+    np.testing.assert_allclose(said, follower.model.predict(follower.scale.apply(X)) * price.std() + price.mean())
+    assert np.sqrt(np.mean((said - price[:, 0]) ** 2)) < 0.5 * price.std()
+
+
+def test_a_scaled_target_does_not_depend_on_blocks(houses: Path, tmp_path: Path) -> None:
+    X, y = np.split(np.loadtxt(houses, delimiter=",", skiprows=1), [2], axis=1)
+    once = Follower(onkel.PARegressor(), Running(), Running())
+    said = once.learn(X, y[:, 0])
+    Follower(onkel.PARegressor(), Running(), Running()).save(tmp_path / "model")
+    again = []
+    for start in range(0, 300, 77):
+        follower = Follower.load(tmp_path / "model")
+        again += follower.learn(X[start : start + 77], y[start : start + 77, 0])
+        follower.save(tmp_path / "model")
+    assert again == said
+    assert Follower.load(tmp_path / "model").predict(X) == once.predict(X)
+    assert said[0] == 0.0
+    assert said[1] == y[0, 0]  # all that is known
+
+
 def test_regression_and_sparse_files(tmp_path: Path, capsys: Capture) -> None:
     generator = np.random.default_rng(0)
     x = generator.random((300, 3))

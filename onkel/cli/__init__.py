@@ -11,7 +11,9 @@ import io
 import os
 import shlex
 import sys
+import threading
 from collections.abc import Sequence
+from typing import NoReturn
 
 import onkel
 from onkel.cli import algorithms, completion, data, inspect, predict, race, reproduce, run, tune
@@ -42,6 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
+
+
+def shell() -> NoReturn:
+    """The command as a process of its own."""
+    status = main()
+    if threading.active_count() > 1:  # learners that were interrupted: ending the interpreter under native code aborts
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 def _parser() -> argparse.ArgumentParser:

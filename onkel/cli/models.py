@@ -44,7 +44,7 @@ def make(name: str, task: Task, settings: dict[str, Any], schema: Schema | None 
         raise Problem(f"{entry.name} does {' and '.join(entry.tasks)}, not {task}; choose another, or say --task")
     if not entry.online:
         raise Problem(f"{entry.name} learns from all rows at once, not from a stream: choose another")
-    model = face()
+    model = face(**entry.settings)
     for key, value in settings.items():
         try:
             model.set_params(**{parameter(key): value})

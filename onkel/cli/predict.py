@@ -15,6 +15,7 @@ from onkel import report
 from onkel.cli import models, source
 from onkel.cli.words import Problem
 from onkel.follower import Follower
+from onkel.stream import counted
 
 
 def add(commands: Any) -> None:
@@ -64,7 +65,7 @@ def _predict(arguments: argparse.Namespace) -> int:
     if known and not arguments.quiet:
         error = total / known if follower.task == "classification" else math.sqrt(total / known)
         shown = report.show_error(follower.task)(error)
-        print(f"{report.measure(follower.task)} {shown} on {known:,} examples", file=sys.stderr)
+        print(f"{report.measure(follower.task)} {shown} on {counted(known, 'example')}", file=sys.stderr)
     return 0
 
 

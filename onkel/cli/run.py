@@ -23,7 +23,7 @@ from onkel.cli.show import Walk, finite
 from onkel.cli.words import Problem, check_writable, seconds
 from onkel.evaluate import Result, Standings, settings
 from onkel.follower import Follower, Running
-from onkel.stream import Stream, Task, infer_task
+from onkel.stream import Stream, Task, counted, infer_task
 from onkel.tables import Block, Schema
 
 DEFAULT = "FOGD"  # which needs no settings
@@ -56,7 +56,7 @@ def add(commands: Any) -> None:
         "--scale",
         choices=["running", "none"],
         default="running",
-        help="running (default): standardise dense features by what has been seen so far",
+        help="running (default): standardise dense features and real targets by what has been seen so far",
     )
     add = parser.add_argument_group("output").add_argument
     add("--checkpoint", type=Path, metavar="MODEL", help="write the model there, and go on from it if it is there")
@@ -140,7 +140,7 @@ def _is_live(arguments: argparse.Namespace) -> bool:
 
 def _told(arguments: argparse.Namespace, follower: Follower, problem: Exception) -> str:
     kept = f"; {arguments.checkpoint} is as it was at the last checkpoint" if arguments.checkpoint else ""
-    return f"after {follower.seen:,} examples: {problem}{kept}"
+    return f"after {counted(follower.seen, 'example')}: {problem}{kept}"
 
 
 def _look(blocks: Iterator[Block]) -> tuple[Task, Iterator[Block]]:
@@ -188,7 +188,8 @@ def _columns(arguments: argparse.Namespace, follower: Follower | None, again: bo
 def _fresh(arguments: argparse.Namespace, X: Any, schema: Schema) -> Follower:
     model = models.make(arguments.model or DEFAULT, arguments.task, dict(arguments.set), schema)
     scaled = arguments.scale == "running" and (schema.texts or not scipy.sparse.issparse(X))
-    follower = Follower(model, Running(schema.numbers if schema.texts else None) if scaled else None)
+    goal = Running() if arguments.scale == "running" and arguments.task == "regression" else None
+    follower = Follower(model, Running(schema.numbers if schema.texts else None) if scaled else None, goal)
     follower.about = {"source": arguments.stream, "position": 0, "written": 0}
     return follower
 
@@ -275,11 +276,11 @@ def _tell(arguments: argparse.Namespace, follower: Follower | None, status: int)
     else:
         print(_in_words(arguments, follower), file=channel)
     if arguments.report is not None:
-        stopped = f"Interrupted after {follower.seen:,} examples, so this is partial." if status else ""
+        stopped = f"Interrupted after {counted(follower.seen, 'example')}, so this is partial." if status else ""
         _write_report(arguments, follower, stopped)
     if status:
         again = "; the same command goes on from here" if arguments.checkpoint and not _is_live(arguments) else ""
-        print(f"onkel: interrupted after {follower.seen:,} examples{again}", file=sys.stderr)
+        print(f"onkel: interrupted after {counted(follower.seen, 'example')}{again}", file=sys.stderr)
 
 
 def _in_words(arguments: argparse.Namespace, follower: Follower) -> str:
@@ -288,7 +289,7 @@ def _in_words(arguments: argparse.Namespace, follower: Follower) -> str:
     new = follower.seen - arguments.before
     news = f" ({f'{new:,} new' if new else 'nothing new'})" if arguments.before else ""
     lines = [
-        f"{_title(arguments)}: {follower.seen:,} examples{news}, {report.measure(follower.task)} {error}, "
+        f"{_title(arguments)}: {counted(follower.seen, 'example')}{news}, {report.measure(follower.task)} {error}, "
         f"{follower.model.n_support_:,} SV, {each} us per example",
         f"learner: {type(follower.model).__name__}",
     ]
@@ -320,7 +321,7 @@ def _write_report(arguments: argparse.Namespace, follower: Follower, notice: str
     """The page of a race with one learner; of its stream nothing is kept but what it was like."""
     y: Any = follower.classes if follower.task == "classification" else np.zeros(1)
     X = scipy.sparse.csr_matrix((len(y), follower.model.n_features_in_))
-    like = Stream(_title(arguments), X, y, follower.task, f"{follower.seen:,} examples so far", ordered=True)
+    like = Stream(_title(arguments), X, y, follower.task, f"{counted(follower.seen, 'example')} so far", ordered=True)
     result = Result(type(follower.model).__name__, settings(follower.model), (follower.trace,))
     try:
         race = Standings(like, (result,), follower.seen)

@@ -24,9 +24,9 @@ class Problem(Exception):
 
 
 def algorithms(names: list[str]) -> list[Entry]:
-    """The algorithms of these names, each once."""
+    """The algorithms and variants of these names, each once."""
     try:
-        return list({entry.name: entry for entry in map(find, names)}.values())
+        return list({entry.title: entry for entry in map(find, names)}.values())
     except ValueError as error:
         raise Problem(str(error)) from None
 
