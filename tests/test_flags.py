@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def learned(kernel, X, y, engine, cuts=()):
     with onkel.engine(engine):
         one = model(kernel)
         edges = [0, *cuts, ROUNDS]
-        scores = [one.learn(X[a:b], y[a:b], classes=[-1, 1]) for a, b in zip(edges, edges[1:], strict=False)]
+        scores = [one.learn(X[a:b], y[a:b], classes=[-1, 1]) for a, b in pairwise(edges)]
         return np.concatenate(scores), one.decision_function(X)
 
 
