@@ -146,7 +146,12 @@ def checked_labels(labels: Any, name: str) -> Array:
     if y.dtype.kind == "O":
         kinds = sorted({_kind(label) for label in y})
         if len(kinds) > 1 or kinds[0] not in ("str", "number", "bool"):
-            raise ValueError(f"{name} must hold labels of one kind (strings, numbers or booleans), got {kinds}")
+            at = next((i for i, label in enumerate(y) if label is None or label != label), None)
+            if at is not None:
+                raise ValueError(f"{name} contains {y[at]} in row {at}: drop or repair that label first")
+            at = next((i for i, label in enumerate(y) if _kind(label) != _kind(y[0])), 0)
+            wanted = f"{name} must hold labels of one kind (strings, numbers or booleans)"
+            raise ValueError(f"{wanted}, got {kinds}: {y[at]!r} in row {at}")
         if kinds[0] != "str":
             y = np.array(y.tolist())
     if y.dtype.kind == "f":

@@ -333,7 +333,8 @@ def summary() -> str:
     judged = [cell for _, cells, _ in tables for cell in cells]
     done = [cell for cell in judged if cell.verdict]
     good = [cell for cell in done if cell.verdict != "worse"]
-    share = f"{100 * len(good) / max(1, len(done)):.1f} %"
+    close = [cell for cell in good if cell.verdict != "better"]
+    share, same = (f"{100 * len(some) / max(1, len(done)):.1f} %" for some in (good, close))
     lines = [
         *("# The papers' tables, run again", ""),
         "A cell counts if its set is here complete and in the paper's variant, if it is an error, a loss or a number "
@@ -341,10 +342,12 @@ def summary() -> str:
         "as far as the rounding of the printed mean cannot explain them.",
         "",
         "Where a document leaves a setting open, readings were tried against the printed numbers; the README of each "
-        "paper lists them. Such cells say which reading gives the table, not that the table is right.",
+        "paper lists them. Such cells say which reading gives the table, not that the table is right. Names of "
+        "algorithms are those of the paper; its README says what the short ones stand for.",
         "",
         f"**{len(good)} of the {len(done)} cells that were run ({share}) are within two printed standard deviations or "
-        f"better**; {len(judged) - len(done)} of the {len(judged)} that count were not run. Of all that count that is "
+        f"better**; {len(close)} ({same}) are within two, the others better. "
+        f"{len(judged) - len(done)} of the {len(judged)} that count were not run. Of all that count the former are "
         f"{100 * len(good) / max(1, len(judged)):.1f} %.",
         "",
         "| table | cells | within 1 | within 2 | better | worse | not run |",
@@ -371,8 +374,8 @@ def _worse(tables: Judged) -> list[str]:
         for cell in cells:
             if cell.verdict == "worse":
                 numbers = (printed(cell), ours(cell), str(len(cell.ours)), difference(cell))
-                words = (e.table, cell.set, cell.algorithm, cell.metric, *numbers, cell.why or "not known")
-                lines.append(f"| {' | '.join(words)} |")
+                place = (f"{e.key}/{e.table}", cell.set, cell.algorithm, cell.metric)
+                lines.append(f"| {' | '.join((*place, *numbers, cell.why or 'not known'))} |")
     return lines
 
 
@@ -381,6 +384,6 @@ def _not_run(tables: Judged) -> list[str]:
     for e, cells, _ in tables:
         for cell in cells:
             if not cell.verdict:
-                rows = places.setdefault((e.table, cell.set, cell.why), [])
+                rows = places.setdefault((f"{e.key}/{e.table}", cell.set, cell.why), [])
                 rows += [cell.algorithm] if cell.algorithm not in rows else []
     return [f"- {table}, {name}: {', '.join(rows)} ({why})" for (table, name, why), rows in places.items()]

@@ -138,7 +138,7 @@ def _stored(name: str) -> Stream:
 def _unknown(name: str) -> DataError:
     close = difflib.get_close_matches(name, (*NAMES, *SETS), 3, 0.7)
     meant = f"; did you mean {' or '.join(close)}?" if close else ";"
-    return DataError(f"there is no stream {name!r}{meant} onkel data lists them all")
+    return DataError(f"there is no file and no stream {name!r}{meant} onkel data lists all streams")
 
 
 # -- embedded ----------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from onkel.updates import Update
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Parts = tuple[Hypothesis, Loss, Update]
+Variants = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -53,7 +54,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None = None
 
     registry: ClassVar[dict[str, type[Estimator]]] = {}
-    aliases: ClassVar[tuple[str, ...]] = ()  # names in the papers
+    aliases: ClassVar[tuple[str, ...]] = ()  # other names in the papers
+    variants: ClassVar[Variants] = {}  # names in the papers that also say a setting, and which
     paper: ClassVar[str] = ""  # reference; an estimator with a task that names one is in the catalogue
     task: ClassVar[str] = ""  # "classification", "regression" or "novelty detection": its face knows
     cost: ClassVar[str] = ""  # of one round
@@ -208,7 +210,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             self._learner.check(X)
         recipe = self.__dict__.get("_recipe", self)
         bound = None  # a row that is larger than any of these: the sum over its features is
-        for kernel in recipe._pool(self._run["columns"] if self._started else X.shape[1]):
+        try:
+            kernels = recipe._pool(self._run["columns"] if self._started else X.shape[1])
+        except ValueError as error:
+            raise ValueError(self._in_own_words(str(error))) from error
+        for kernel in kernels:
             if kernel.bounded:
                 continue
             with np.errstate(over="ignore", invalid="ignore"):

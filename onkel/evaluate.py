@@ -13,6 +13,7 @@ import math
 import pickle
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onkel.measures import MEASURES, Measure
 from onkel.protocols import Answers, Protocol, protocol
-from onkel.stream import Stream, Task
+from onkel.stream import Stream, Task, counted
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -34,7 +35,7 @@ Integers = NDArray[np.int64]
 _SHORT = 1.0  # seconds; a race measures shorter runs a second time
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """What a run looked like at its checkpoints: but for `task`, arrays with one value per checkpoint.
 
@@ -59,6 +60,10 @@ class Trace:
     measures: Mapping[str, Floats] = dataclasses.field(default_factory=dict)
     bytes: int | None = None
     held_out: float | None = None
+
+    def __repr__(self) -> str:
+        size = "" if self.size is None else f", {self.size[-1]:,} SV"
+        return f"Trace({self.task}: error {self.error[-1]:.4g} over {counted(int(self.seen[-1]), 'example')}{size})"
 
     @property
     def mistakes(self) -> Integers:
@@ -250,6 +255,30 @@ def errors(predicted: Array, y: Array, task: Task) -> Array:
         return np.asarray(np.square(predicted - y))
 
 
+def trivial(y: ArrayLike, task: Task) -> float:
+    """The error of an answer that looks at no feature: the most frequent class so far (the first is guessed wrong), or
+    the mean of the targets so far (the first is guessed 0). A learner that does no better has learned nothing.
+
+    Examples
+    --------
+    >>> from onkel import evaluate
+    >>> evaluate.trivial(["a", "a", "b", "b", "b", "b"], "classification")
+    0.6666666666666666
+    """
+    y = np.asarray(y)
+    if task == "regression":
+        means = np.cumsum(y[:-1]) / np.arange(1, len(y))
+        return float(np.sqrt(np.mean(np.square(y - [0.0, *means]))))
+    counts: Counter[Any] = Counter()
+    said, mistakes = None, 0
+    for label in y.tolist():
+        mistakes += label != said
+        counts[label] += 1
+        if counts[label] > counts[said]:
+            said = label
+    return mistakes / len(y)
+
+
 def add(total: float, errors: Array) -> float:
     """A total and further errors, added one by one in the order of the stream: other sums would round differently."""
     if errors.dtype == bool:
@@ -278,7 +307,7 @@ class Lap:
     trace: Trace
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Result:
     """One learner over all orders it has finished.
 
@@ -292,6 +321,9 @@ class Result:
     name: str
     settings: Mapping[str, str]
     traces: tuple[Trace, ...]
+
+    def __repr__(self) -> str:
+        return f"Result({self.name}: error {self.error:.4g} in {counted(len(self.traces), 'order')})"
 
     @property
     def error(self) -> float:
@@ -338,13 +370,22 @@ class Result:
         return np.asarray(np.mean([quantity(trace) for trace in self.traces], axis=0), dtype=np.float64)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Standings:
     """How a race ended: the stream in words, and the results, best first."""
 
     stream: Stream
     results: tuple[Result, ...]
     examples: int
+
+    def __repr__(self) -> str:
+        rows = [("learner", "error", "SV", "us per row")]
+        for result in self.results:
+            size = "" if result.size is None else f"{result.size:,.0f}"
+            rows.append((result.name, f"{result.error:.4g}", size, f"{result.microseconds:.3g}"))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [" ".join([f"{name:<{widths[0]}}", *map(str.rjust, cells, widths[1:])]) for name, *cells in rows]
+        return "\n".join([f"{self.stream!r}, {self.examples:,} learned in {counted(self.orders, 'order')}", *lines])
 
     @property
     def orders(self) -> int:

@@ -41,6 +41,7 @@ def leaves_no_trace(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
+_PROBABILITIES = 'use KLRSGDClassifier or OGDClassifier(loss="logistic")'
 Examples = tuple[Any, Array, Array | None]  # rows, targets and weights, checked
 
 
@@ -147,6 +148,8 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
         closed = declared is not None or self.__dict__.get("_declared", False)
         new = allowed if closed else _union(allowed, seen)
         unknown = seen[~np.isin(seen, new)]
+        if len(unknown) and new.dtype.kind == "b":
+            raise ValueError(f"labels must be of one kind: {unknown.tolist()[0]!r} cannot join truth values")
         if len(unknown):
             raise ValueError(
                 f"y contains the label {unknown.tolist()[0]!r}, which is not among the declared classes "
@@ -239,7 +242,7 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each class (logistic models)."""
         if not self._has_probabilities():
-            raise NotImplementedError(f"{type(self).__name__} has no probabilities: use a logistic loss")
+            raise NotImplementedError(f"{type(self).__name__} has no probabilities: {_PROBABILITIES}")
         if not self._started:
             return {}
         probabilities = self._probabilities(self._scores(self._one(x)))[0]
@@ -268,7 +271,7 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
         import pandas as pd
 
         if not self._has_probabilities():
-            raise NotImplementedError(f"{type(self).__name__} has no probabilities: use a logistic loss")
+            raise NotImplementedError(f"{type(self).__name__} has no probabilities: {_PROBABILITIES}")
         if not self._started:
             return pd.DataFrame()
         probabilities = self._probabilities(self._scores(self._rows(self._by_name(X))))

@@ -1,8 +1,8 @@
 """Follower: a learner on its way along a stream that may stop at any time, and go on where it stopped.
 
-It brings features to scale by what it has seen so far, meets new classes and columns as they come, counts its errors,
-and writes all of that into the model's file. How the stream is cut into blocks never matters, to the last bit: whoever
-loads the file and goes on from its position ends with the model of one who was never interrupted.
+It brings features and real targets to scale by what it has seen so far, meets new classes and columns as they come,
+counts its errors, and writes all of that into the model's file. How the stream is cut into blocks never matters, to the
+last bit: whoever loads the file and goes on from its position ends with the model of one who was never interrupted.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Callable
 from glob import escape
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from onkel import state
 from onkel.estimator import load
 from onkel.evaluate import Trace, task_of
 from onkel.protocols import decide
+from onkel.tables import Schema
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -31,26 +33,64 @@ _POINTS = 200  # most points of a curve
 
 
 class Running:
-    """Brings columns to mean 0 and deviation 1, as they have been up to each example."""
+    """Brings columns to mean 0 and deviation 1, as they have been up to each example.
 
-    def __init__(self) -> None:
-        self.count = 0
+    Parameters
+    ----------
+    columns : how many, the first; those behind them say yes or no and stay as they are. None: all.
+    """
+
+    def __init__(self, columns: int | None = None) -> None:
+        self.columns, self.count = columns, 0
         self.origin = self.sums = self.squares = np.zeros(0)  # sums are of distances from the first example
 
-    def learn(self, X: Floats) -> Floats:
+    def learn(self, X: Any) -> Any:
         """The rows to scale, each by itself and those before it."""
+        return self._first(X, self._learn)
+
+    def apply(self, X: Any) -> Any:
+        """The rows to the scale known now."""
+        return self._first(X, self._apply)
+
+    def _first(self, X: Any, scale: Callable[[Floats], Floats]) -> Any:
+        sparse = scipy.sparse.issparse(X)
+        numbers = X if self.columns is None else X[:, : self.columns]
+        numbers = scale(numbers.toarray() if sparse else np.asarray(numbers, float))
+        if self.columns is None:
+            return numbers
+        rest = X[:, self.columns :]
+        return scipy.sparse.hstack([numbers, rest], format="csr") if sparse else np.hstack([numbers, rest])
+
+    def _learn(self, X: Floats) -> Floats:
+        distances, sums, squares, counts = self._add(X)
+        return _scaled(distances, sums[1:], squares[1:], counts[1:])
+
+    def _add(self, X: Floats) -> tuple[Floats, Floats, Floats, Array]:
+        """Distances from the first example; and sums, squares and counts before all of them and after each."""
         if self.count == 0:
             self.origin, self.sums, self.squares = X[0].copy(), np.zeros(X.shape[1]), np.zeros(X.shape[1])
         self._check(X)
         distances = X - self.origin
-        sums = np.cumsum(np.vstack([self.sums, distances]), axis=0)[1:]  # one by one, so blocks do not matter
-        squares = np.cumsum(np.vstack([self.squares, distances**2]), axis=0)[1:]
-        counts = self.count + np.arange(1, len(X) + 1)[:, None]
+        sums = np.cumsum(np.vstack([self.sums, distances]), axis=0)  # one by one, so blocks do not matter
+        squares = np.cumsum(np.vstack([self.squares, distances**2]), axis=0)
+        counts = self.count + np.arange(len(X) + 1)[:, None]
         self.count, self.sums, self.squares = self.count + len(X), sums[-1], squares[-1]
-        return _scaled(distances, sums, squares, counts)
+        return distances, sums, squares, counts
 
-    def apply(self, X: Floats) -> Floats:
-        """The rows to the scale known now."""
+    def follow(self, y: Array) -> tuple[Floats, Floats, Floats]:
+        """A target to scale; and its mean and deviation before each example, which predictions are made in."""
+        distances, sums, squares, counts = self._add(np.asarray(y, float)[:, None])
+        mean, deviation = _moments(sums[:-1], squares[:-1], np.maximum(counts[:-1], 1))
+        mean = mean + np.where(counts[:-1] > 0, self.origin, 0.0)
+        return _scaled(distances, sums[1:], squares[1:], counts[1:])[:, 0], mean[:, 0], deviation[:, 0]
+
+    @property
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and deviation of every column so far."""
+        mean, deviation = _moments(self.sums, self.squares, max(self.count, 1))
+        return mean + self.origin, deviation
+
+    def _apply(self, X: Floats) -> Floats:
         self._check(X)
         return _scaled(X - self.origin, self.sums, self.squares, max(self.count, 1))
 
@@ -61,42 +101,51 @@ class Running:
     def plain(self) -> dict[str, Any]:
         """As plain data."""
         arrays = {name: getattr(self, name).tolist() for name in ("origin", "sums", "squares")}
-        return {"count": self.count, **arrays}
+        return {"columns": self.columns, "count": self.count, **arrays}
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Running:
         """The inverse of `plain`."""
-        made = cls()
+        made = cls(data.get("columns"))
         made.count = int(data["count"])
         made.origin, made.sums, made.squares = (np.array(data[name], float) for name in ("origin", "sums", "squares"))
         return made
 
 
 def _scaled(distances: Floats, sums: Floats, squares: Floats, counts: Any) -> Floats:
+    mean, deviation = _moments(sums, squares, counts)
+    varies = deviation > 0
+    return np.where(varies, (distances - mean) / np.where(varies, deviation, 1.0), 0.0)
+
+
+def _moments(sums: Floats, squares: Floats, counts: Any) -> tuple[Floats, Floats]:
+    """Mean, and deviation; 0 if that is rounding, or nothing."""
     mean, square = sums / counts, squares / counts
     variance = square - mean**2
-    varies = variance > 1e-12 * square  # else it is rounding, or nothing
-    return np.where(varies, (distances - mean) / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+    return mean, np.sqrt(np.where(variance > 1e-12 * square, variance, 0.0))
 
 
 class Follower:
-    """A learner, the scale of its features, and what it did so far.
+    """A learner, the scale of its features and of its target, and what it did so far.
 
     Parameters
     ----------
     model : a classifier or regressor of onkel, fresh or not.
     scale : a `Running` scale, for not too many features, as it fills zeros; None takes them as they are.
+    goal : likewise of the target of a regression, in whose units predictions are.
 
     Attributes
     ----------
     seen, total, seconds : examples, mistakes (or squared errors) and time spent so far.
+    schema : what is known of the columns of the tables it learned from.
     about : plain data that is saved along: which stream, which place in it.
     """
 
-    def __init__(self, model: Any, scale: Running | None = None) -> None:
-        self.model, self.scale = model, scale
+    def __init__(self, model: Any, scale: Running | None = None, goal: Running | None = None) -> None:
+        self.model, self.scale, self.goal = model, scale, goal
         self.task = task_of(model)
         self.seen, self.total, self.seconds = 0, 0.0, 0.0
+        self.schema = Schema()
         self.about: dict[str, Any] = {}
         self._curve: list[tuple[int, float, int, float]] = []
 
@@ -107,7 +156,8 @@ class Follower:
         clock = time.perf_counter()
         X = self._rows(X, learning=True)
         if self.task == "regression":
-            said: list[Any] = np.asarray(self.model.learn(X, y), float).tolist()
+            targets, mean, deviation = (y, 0.0, 1.0) if self.goal is None else self.goal.follow(y)
+            said: list[Any] = (np.asarray(self.model.learn(X, targets), float) * deviation + mean).tolist()
             for prediction, target in zip(said, y.tolist(), strict=True):
                 self.total += (prediction - target) ** 2
         else:
@@ -144,7 +194,9 @@ class Follower:
         return np.asarray(getattr(self.model, "classes_", []))
 
     def _rows(self, X: Any, learning: bool = False) -> Any:
-        if scipy.sparse.issparse(X) and self.scale is None:
+        if self.scale is not None:
+            X = self.scale.learn(X) if learning else self.scale.apply(X)
+        if scipy.sparse.issparse(X):
             width = getattr(self.model, "n_features_in_", X.shape[1])
             if X.shape[1] > width and learning:
                 self.model.widen(X.shape[1])
@@ -153,16 +205,17 @@ class Follower:
             elif X.shape[1] < width:
                 X = scipy.sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
             return X
-        X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, float)
-        if self.scale is None:
-            return X
-        return self.scale.learn(X) if learning else self.scale.apply(X)
+        return np.asarray(X, float)
 
     # -- asking
 
     def predict(self, X: Any) -> list[Any]:
         """Predictions for the rows, without learning."""
-        return list(np.asarray(self.model.predict(self._rows(X))).tolist())
+        said = np.asarray(self.model.predict(self._rows(X)))
+        if self.goal is not None:
+            mean, deviation = self.goal.moments
+            said = said * deviation + mean
+        return list(said.tolist())
 
     def scores(self, X: Any) -> Array:
         """Scores of the rows (classification)."""
@@ -196,8 +249,9 @@ class Follower:
                 leftover.unlink(missing_ok=True)
         arrays, config = self.model.state()
         counts = {"seen": self.seen, "total": self.total, "seconds": self.seconds, "curve": self._curve}
-        scale = None if self.scale is None else self.scale.plain()
-        state.write(path, arrays, config | {"follower": {**counts, "scale": scale, "about": self.about}})
+        scale, goal = (None if one is None else one.plain() for one in (self.scale, self.goal))
+        known = {"scale": scale, "goal": goal, "schema": self.schema.plain(), "about": self.about}
+        state.write(path, arrays, config | {"follower": counts | known})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Follower:
@@ -206,11 +260,14 @@ class Follower:
         data = state.read(path)[1].get("follower")
         if data is None:
             made.seen = getattr(made.model, "t_", 0)
+            made.schema = Schema(features=[*map(str, getattr(made.model, "feature_names_in_", ()))] or None)
             return made
         try:
             made.seen, made.total, made.seconds = int(data["seen"]), float(data["total"]), float(data["seconds"])
             made._curve = [(int(a), float(b), int(c), float(d)) for a, b, c, d in data["curve"]]
             made.scale = None if data["scale"] is None else Running.of(data["scale"])
+            made.goal = Running.of(data["goal"]) if data.get("goal") else None
+            made.schema = Schema.of(data["schema"]) if "schema" in data else Schema()  # older files have none
             made.about = dict(data["about"])
         except (KeyError, TypeError, ValueError) as problem:
             raise ValueError(f"{os.fspath(path)} does not hold a place in a stream: {problem!r}") from problem

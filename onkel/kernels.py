@@ -295,7 +295,5 @@ def as_kernel(kernel: Kernel | str) -> Kernel:
     if isinstance(kernel, str) and kernel in _NAMED:
         return _NAMED[kernel]()
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
-        raise ValueError(
-            f"Learner.kernel must be an object, got the class {kernel.__name__}: call it, {kernel.__name__}()"
-        )
-    raise ValueError(f"Learner.kernel must be an onkel.kernels object or one of {sorted(_NAMED)}, got {kernel!r}")
+        raise ValueError(f"kernel must be an object, got the class {kernel.__name__}: call it, {kernel.__name__}()")
+    raise ValueError(f"kernel must be an onkel.kernels object or one of {sorted(_NAMED)}, got {kernel!r}")

@@ -268,4 +268,15 @@ def as_loss(loss: Loss | str, task: str, **fields: Any) -> Loss:
     if not isinstance(loss, Loss) or loss.task != task:
         names = sorted(name for name, kind in _NAMED.items() if kind.task == task)
         raise ValueError(f"loss must be a {task} loss of onkel.losses or one of {names}, got {loss!r}")
+    _check_pair(loss)
     return loss
+
+
+def _check_pair(loss: Loss) -> None:
+    """A loss of one's own that forgets its derivative is told so before it meets an example."""
+    for kind, name in ((MarginLoss, "of_margin"), (ResidualLoss, "of_residual")):
+        if isinstance(loss, kind) and getattr(type(loss), name) is not getattr(kind, name):
+            made = getattr(loss, name)(0.0)
+            if np.shape(made) != (2,):
+                words = f"{type(loss).__name__}.{name} must return two numbers, value and derivative"
+                raise ValueError(f"{words}, got {made!r}")

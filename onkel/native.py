@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,16 @@ try:
 except ImportError as error:
     _core = None  # type: ignore[assignment]
     if os.environ.get("ONKEL_ENGINE") != "python":
+        checkout = Path(__file__).resolve().parents[1]
+        remedy = "Install a C++20 compiler and reinstall onkel"
+        if (checkout / "CMakeLists.txt").exists():
+            remedy = (
+                f"This is the source folder {checkout}, not an installed onkel: start Python elsewhere for that one, "
+                "or build this one (pip install -e . with a C++20 compiler)"
+            )
         warnings.warn(
             f"onkel runs on its Python engine, which is slow: the native one is not built ({error}). "
-            "Install a C++20 compiler and reinstall onkel, or set ONKEL_ENGINE=python to silence this.",
+            f"{remedy}, or set ONKEL_ENGINE=python to silence this.",
             RuntimeWarning,
             stacklevel=2,
         )

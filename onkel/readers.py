@@ -14,6 +14,7 @@ import lzma
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,8 +24,8 @@ from numpy.typing import NDArray
 
 from onkel import native, npz
 from onkel.cells import arrow_cells, csv_cells, line_blocks, parquet_cells
-from onkel.stream import DataError, Stream, Task, infer_task
-from onkel.tables import Block, Encode, Missing, Table, dense
+from onkel.stream import DataError, Stream, Task, counted, infer_task
+from onkel.tables import Block, Encode, Missing, Schema, Table, dense
 from onkel.text import Rows, TextError, parse_libsvm
 
 Format = Literal["csv", "libsvm", "npz", "parquet", "arrow"]
@@ -60,7 +61,8 @@ def chunks(
     encode: Encode | None = None,
     header: bool = True,
     zero_based: bool | None = None,
-    labelled: bool = True,
+    schema: Schema | None = None,
+    learning: bool = True,
 ) -> Iterator[Block]:
     """Blocks (X, y) of a file, one at a time.
 
@@ -72,25 +74,26 @@ def chunks(
     source : a file, or "-" for standard input.
     rows : the most rows of a block.
     format : one of `FORMATS`; None goes by the ending of the name, and on standard input by the first line.
-    target, drop, missing, encode : see `tables.Table`; for tables (CSV, Parquet, Arrow). Of an npz file `target` is
+    target, drop, missing, encode : see `tables.Schema`; for tables (CSV, Parquet, Arrow). Of an npz file `target` is
         the name of the target array, y if None.
     header : whether the first line of a CSV file names its columns; if not, their names are 1, 2, 3, ...
     zero_based : whether columns of a LIBSVM file are counted from 0. None: if a 0 is there among the first rows.
-    labelled : whether a table has a target column; if not, all targets are 0.
+    schema : of a table, instead of these four: what is known of its columns, and learned of them as blocks come.
+    learning : False: to predict; see `tables.Table`.
     """
     if rows < 1:
         raise DataError(f"rows must be > 0, got {rows}")
-    options = {"target": target, "drop": drop, "missing": missing, "encode": encode}
+    schema = schema or Schema(target, drop, missing, encode)
     with _opened(source, format) as (name, file, kind):
         if kind == "libsvm":
-            _check_no_columns(name, "a LIBSVM file has no named columns, and its target comes first", options)
+            _check_no_columns(name, "a LIBSVM file has no named columns, and its target comes first", schema)
             blocks = _libsvm(name, file, zero_based)
         elif kind == "npz":
-            _check_no_columns(name, "an npz file has no named columns", options | {"target": None})
-            blocks = npz.blocks(name, file, target or "y", rows)
+            _check_no_columns(name, "an npz file has no named columns", replace(schema, target=None))
+            blocks = npz.blocks(name, file, schema.target or "y", rows)
         else:
             names, parts = _TABLES[kind](name, file, header)
-            table = Table(name, names, target, drop, missing, encode, labels="auto" if labelled else "none")
+            table = Table(name, names, schema, learning)
             blocks = (table.block(columns, place) for columns, place in parts(table))
         empty = True
         for block in blocks:
@@ -112,6 +115,7 @@ def read(
     header: bool = True,
     format: Format | None = None,
     ordered: bool = False,
+    schema: Schema | None = None,
 ) -> Stream:
     """A stream from a file, as a whole.
 
@@ -120,28 +124,29 @@ def read(
     path : a file, read according to its ending, or "-" for standard input.
     task : "auto" means classification for text and for a few different whole numbers, see `infer_task`.
     ordered : whether the order of the rows carries meaning.
-    target, drop, missing, encode, header, format : see `chunks`.
+    target, drop, missing, encode, header, format, schema : see `chunks`.
     """
-    options = {"target": target, "drop": drop, "missing": missing, "encode": encode}
+    schema = schema or Schema(target, drop, missing, encode)
     note = ""
     with _opened(path, format) as (name, file, kind):
         if kind == "npz":
-            _check_no_columns(name, "an npz file has no named columns", options | {"target": None})
-            X, y, _ = npz.read(name, file, target or "y")
+            _check_no_columns(name, "an npz file has no named columns", replace(schema, target=None))
+            X, y, _ = npz.read(name, file, schema.target or "y")
         elif kind == "libsvm":
-            _check_no_columns(name, "a LIBSVM file has no named columns, and its target comes first", options)
+            _check_no_columns(name, "a LIBSVM file has no named columns, and its target comes first", schema)
             X, y = _joined(name, _libsvm(name, file, True))
             used = X.indices.min() if X.nnz else 0
             X = X[:, 1:] if used > 0 else X
         else:
             names, parts = _TABLES[kind](name, file, header)
-            table = Table(name, names, target, drop, missing, encode, labels="text")
+            schema.labels = "U"  # until all are known
+            table = Table(name, names, schema)
             X, y = _joined(name, (table.block(columns, place) for columns, place in parts(table)))
             X, y = dense(X), table.typed(y)
-            note = f"; {table.dropped:,} rows with missing values left out" if table.dropped else ""
+            note = f"; {counted(table.dropped, 'row')} with missing values left out" if table.dropped else ""
             note += f"; {table.filled:,} missing values filled with the mean so far" if table.filled else ""
     short = "standard input" if str(path) == "-" else Path(path).name
-    return Stream(short, X, y, infer_task(y) if task == "auto" else task, f"{len(y):,} rows{note}", ordered)
+    return Stream(short, X, y, infer_task(y) if task == "auto" else task, f"{counted(len(y), 'row')}{note}", ordered)
 
 
 def read_npz(path: Path, target: str = "y") -> tuple[Any, Array, dict[str, Array]]:
@@ -150,8 +155,10 @@ def read_npz(path: Path, target: str = "y") -> tuple[Any, Array, dict[str, Array
         return npz.read(name, file, target)
 
 
-def _check_no_columns(name: str, why: str, options: dict[str, Any]) -> None:
-    if given := [option for option, value in options.items() if value]:
+def _check_no_columns(name: str, why: str, schema: Schema) -> None:
+    if schema.features is not None:
+        raise DataError(f"{name}: {why}, and the model knows its columns by name; give it a table")
+    if given := [option for option in ("target", "drop", "missing", "encode") if getattr(schema, option)]:
         raise DataError(f"{name}: {why}; omit {', '.join(f'--{option}' for option in given)}")
 
 

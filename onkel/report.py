@@ -19,6 +19,7 @@ import onkel
 from onkel import native, page, plots
 from onkel.datasets import Task
 from onkel.evaluate import Result, Standings, Trace
+from onkel.stream import counted
 
 Floats = NDArray[np.float64]
 Quantity = Callable[[Trace], NDArray[Any]]
@@ -106,7 +107,12 @@ def _percent(value: float) -> str:
 def _plain(value: float) -> str:
     if not math.isfinite(value):
         return "diverged"
-    return f"{value:.3f}" if abs(value) < 1e4 else f"{value:.1e}"
+    return f"{value:.3f}" if abs(value) < 1e4 else f"{value:,.0f}" if abs(value) < 1e8 else f"{value:.1e}"
+
+
+def show_chance(p: float) -> str:
+    """How a p-value is written."""
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def _processor() -> str:
@@ -163,9 +169,9 @@ def summary(race: Standings) -> str:
     """One sentence on what was run: task, size of the stream, orders."""
     stream = race.stream
     classes = stream.classes
-    kind = "regression" if classes is None else f"classification, {len(classes)} classes"
-    orders = "in its own order" if stream.ordered else f"{race.orders} shuffled order{'s' * (race.orders != 1)}"
-    return f"{kind}; {race.examples:,} examples, {stream.features} features; {orders}"
+    kind = "regression" if classes is None else f"classification, {counted(len(classes), 'class')}"
+    orders = "in its own order" if stream.ordered else counted(race.orders, "shuffled order")
+    return f"{kind}; {counted(race.examples, 'example')}, {counted(stream.features, 'feature')}; {orders}"
 
 
 def panels(race: Standings, numbers: Mapping[str, int]) -> list[plots.Panel]:
@@ -239,7 +245,7 @@ def _table(race: Standings, numbers: Mapping[str, int]) -> str:
     """Errors first; columns nobody has anything to say in are left out."""
     show = show_error(race.stream.task)
     ways: dict[str, tuple[str, Callable[[float], str]]] = {
-        "p": ("p against\nthe best", "{:.3f}".format),
+        "p": ("p against\nthe best", show_chance),
         **{key: (_words(key), "{:.3f}".format) for key in race.results[0].measures},
         "held_out": ("held out\n" + measure(race.stream.task), show),
         "size": ("support\nvectors", "{:,.0f}".format),

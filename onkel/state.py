@@ -7,6 +7,7 @@ a format number and a checksum. Nothing in a file is ever executed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -35,8 +36,11 @@ def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -
     try:
         temporary.write_bytes(safetensors.numpy.save(arrays, metadata))
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as problem:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(problem, OSError) and problem.filename:  # which nobody asked for
+            problem.filename, problem.filename2 = str(path), None
         raise
 
 
@@ -49,6 +53,8 @@ def read(path: str | os.PathLike[str]) -> tuple[State, dict[str, Any]]:
     except FileNotFoundError:
         raise
     except (safetensors.SafetensorError, OSError, ValueError, OverflowError) as error:
+        if not _begins(path):
+            raise ValueError(f"{path} is not an onkel model: save models with model.save(path)") from None
         raise ValueError(f"{path} is not a whole onkel model ({error}): copy or save it again") from None
     if "onkel" not in metadata or "config" not in metadata:
         raise ValueError(f"{path} is a safetensors file, but not an onkel model: save models with model.save(path)")
@@ -64,6 +70,15 @@ def read(path: str | os.PathLike[str]) -> tuple[State, dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} holds no usable model: its config is not JSON ({error})") from None
     return arrays, config
+
+
+def _begins(path: str | os.PathLike[str]) -> bool:
+    """Does the file begin as safetensors do, with the length of a header in JSON, and the header?"""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(9)[8:] == b"{"
+    except OSError:
+        return False
 
 
 def _digest(arrays: State, text: str) -> str:

@@ -24,7 +24,13 @@ class DataError(ValueError):
     """Data that cannot be used; the message says what, where, and what to do about it."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+def counted(number: int, noun: str) -> str:
+    """So many of something: 1 class, 2 classes."""
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{ending}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Stream:
     """Examples in the order they arrived, and the task they pose.
 
@@ -62,6 +68,10 @@ class Stream:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def __repr__(self) -> str:
+        kind = self.task if self.classes is None else f"{self.task}, {counted(len(self.classes), 'class')}"
+        return f"Stream({self.name}: {kind}; {counted(len(self), 'example')}, {counted(self.features, 'feature')})"
 
     @property
     def features(self) -> int:

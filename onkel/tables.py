@@ -6,10 +6,13 @@ not fit is refused with its place. Statistics used to fill are those of the rows
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -51,6 +54,58 @@ class Block(NamedTuple):
                 yield Block(self.X[start : start + rows], self.y[start : start + rows])
 
 
+@dataclass
+class Schema:
+    """What must be known of a table to read another like it; `Table` fills in what its rows say.
+
+    Parameters
+    ----------
+    target : name of the target column.
+    drop : names of columns to leave out.
+    missing : what becomes of a missing value: None refuses it, "mean" puts the mean of the column so far (0 before
+        the first value), "drop" leaves the row out.
+    encode : what becomes of texts: None refuses them, "onehot" gives every text of a column a feature, "hash" throws
+        all of them into 1024 features.
+    features : names of the columns that are features, in the order a model knows them; None: not known yet.
+    texts : those of them that hold texts.
+    words : the feature of each (column, text), with "onehot".
+    sums, counts : of the values of each feature column so far.
+    labels : what targets are: "i" whole numbers, "f" real numbers, "U" texts.
+    """
+
+    target: str | None = None
+    drop: Sequence[str] = ()
+    missing: Missing | None = None
+    encode: Encode | None = None
+    features: list[str] | None = None
+    texts: list[str] | None = None
+    words: dict[tuple[str, str], int] = field(default_factory=dict)
+    sums: Floats = field(default_factory=lambda: np.zeros(0))
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    labels: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_choice("missing", self.missing, MISSING)
+        _check_choice("encode", self.encode, ENCODE)
+
+    @property
+    def numbers(self) -> int:
+        """How many features are numbers; they come first, those of texts after them."""
+        return len(self.features or ()) - len(self.texts or ())
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        arrays = {"sums": self.sums.tolist(), "counts": self.counts.tolist()}
+        return vars(self) | arrays | {"drop": list(self.drop), "words": [list(word) for word in self.words]}
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Schema:
+        """The inverse of `plain`."""
+        words = {(column, text): number for number, (column, text) in enumerate(data["words"])}
+        arrays = {"sums": np.array(data["sums"], float), "counts": np.array(data["counts"], np.int64)}
+        return cls(**(data | arrays | {"words": words}))
+
+
 class Table:
     """Makes features and targets of a table whose columns have names.
 
@@ -58,62 +113,66 @@ class Table:
     ----------
     source : name of the file, for messages.
     names : of the columns.
-    target : name of the target column.
-    drop : names of columns to leave out.
-    missing : what becomes of a missing value: None refuses it, "mean" puts the mean of the column so far (0 before
-        the first value), "drop" leaves the row out.
-    encode : what becomes of texts: None refuses them, "onehot" gives every text of a column a feature, "hash" throws
-        all of them into 1024 features.
-    labels : "auto" makes numbers of targets that look like it; "text" leaves that to `typed`, in the end; "none":
-        there is no target column, all targets are 0.
+    schema : what is known of them; learned here as rows come.
+    learning : False: to predict. Nothing is learned of the columns, and targets are NaN if their column is not there.
     """
 
-    def __init__(
-        self,
-        source: str,
-        names: Sequence[str],
-        target: str | None,
-        drop: Sequence[str] = (),
-        missing: Missing | None = None,
-        encode: Encode | None = None,
-        labels: Literal["auto", "text", "none"] = "auto",
-    ) -> None:
-        _check_choice("missing", missing, MISSING)
-        _check_choice("encode", encode, ENCODE)
-        self.source, self.names, self.missing, self.encode = source, list(names), missing, encode
-        self.target = -1 if labels == "none" else _target_column(source, self.names, target)
-        self.kept = _feature_columns(source, self.names, self.target, drop)
+    def __init__(self, source: str, names: Sequence[str], schema: Schema, learning: bool = True) -> None:
+        self.source, self.names, self.schema, self.learning = source, list(names), schema, learning
+        for name, times in Counter(self.names).items():
+            if times > 1:
+                raise DataError(f"{source} has {times} columns named {name!r}; rename the others")
+        if not learning and schema.texts is None and (schema.missing == "mean" or schema.encode == "onehot"):
+            raise DataError(
+                f"{source}: the model has not learned from a table, so it knows neither means nor texts of columns; "
+                "leave rows with missing values out (--missing drop), hash texts (--encode hash)"
+            )
+        self.target = -1
+        if learning or (schema.target in self.names and schema.target not in schema.drop):
+            self.target = _target_column(source, self.names, schema.target)
+        self.kept = _feature_columns(source, self.names, self.target, schema)
         self.filled = self.dropped = 0
-        self._texts: list[int] | None = None  # columns of texts
-        self._features: dict[tuple[int, str], int] = {}  # of (column, text)
-        self._sums = np.zeros(len(names))
-        self._counts = np.zeros(len(names), np.int64)
-        self._labels = "U" if labels == "text" else None  # "i", "f" or "U"
 
     def wanted(self) -> list[int]:
         """Of each column: 0 not needed, 1 numbers, 2 texts or not known yet."""
-        text = set(self.kept if self._texts is None else self._texts) | {self.target}  # of which -1 is none
-        return [2 if j in text else 1 if j in self.kept else 0 for j in range(len(self.names))]
+        wanted = [0] * len(self.names)
+        numbers, texts = ([], self.kept) if self.schema.texts is None else self._kinds()
+        for kind, columns in ((1, numbers), (2, texts), (2, [self.target] if self.target >= 0 else [])):
+            for j in columns:
+                wanted[j] = kind
+        return wanted
+
+    def _kinds(self) -> tuple[list[int], list[int]]:
+        """The columns of numbers, and those of texts."""
+        texts = set(self.schema.texts or ())
+        return [j for j in self.kept if self.names[j] not in texts], [j for j in self.kept if self.names[j] in texts]
 
     def block(self, columns: Sequence[Cells], place: Place) -> Block:
         """Features and targets of some rows; `columns` holds all columns, those not wanted may be empty."""
-        columns = [*columns, ["0"] * len(columns[self.kept[0]])] if self.target < 0 else columns
-        if self._texts is None:
-            self._texts = [j for j in self.kept if _first_text(columns[j]) is not None]
-            self._refuse_texts(columns, place)
-        numbers = [j for j in self.kept if j not in self._texts]
+        columns = [*columns, [math.nan] * len(columns[self.kept[0]])] if self.target < 0 else columns
+        self._begin(columns, place)
+        numbers, coded = self._kinds()
         empty = np.empty((len(columns[self.target]), 0))
         values = np.column_stack([empty, *(self._numbers(j, columns[j], place) for j in numbers)])
-        texts = [_stripped(columns[j]) for j in self._texts]
+        texts = [_stripped(columns[j]) for j in coded]
         goal = columns[self.target]
         rows = self._complete(values, texts, goal, place)
         if rows is not None:
             values, texts = values[rows], [[column[i] for i in rows] for column in texts]
             goal = [goal[i] for i in rows]
             place = _chosen(place, rows)
-        y = self._targets(goal, place)
-        self._fill(numbers, values)
-        return Block(self._features_of(values, texts, len(y)), y)
+        y = np.array(goal) if self.target < 0 else self._targets(goal, place)
+        self._fill(values)
+        return Block(self._features_of(values, dict(zip(coded, texts, strict=True)), len(y)), y)
+
+    def _begin(self, columns: Sequence[Cells], place: Place) -> None:
+        """Find out what the features are, if nobody knows."""
+        schema = self.schema
+        if schema.texts is None:
+            texts = [j for j in self.kept if _first_text(columns[j]) is not None]
+            self._refuse_texts(texts, columns, place)
+            schema.features, schema.texts = [self.names[j] for j in self.kept], [self.names[j] for j in texts]
+            schema.sums, schema.counts = np.zeros(schema.numbers), np.zeros(schema.numbers, np.int64)
 
     # -- cells
 
@@ -127,109 +186,107 @@ class Table:
             raise DataError(f"{self._cell(place, i, j)}: '{cells[i]}' is not finite; replace it, or remove the row")
         return values
 
-    def _refuse_texts(self, columns: Sequence[Cells], place: Place) -> None:
+    def _refuse_texts(self, texts: list[int], columns: Sequence[Cells], place: Place) -> None:
         """Texts that nobody said what to do with, or that are no categories."""
-        assert self._texts is not None
-        for j in self._texts if self.encode == "onehot" else ():
+        for j in texts if self.schema.encode == "onehot" else ():
             different, n = len(set(columns[j])), len(columns[j])
             if different > max(_FEW_TEXTS, n / 2):
                 raise DataError(
                     f"{self.source}, column {self.names[j]!r}: {different:,} different texts in {n:,} rows, a name and "
-                    f"no category; leave the column out ({self._drop(j)}), or hash texts (--encode hash)"
+                    f"no category; leave the column out ({_drop(self.names[j])}), or hash texts (--encode hash)"
                 )
-        if self.encode is not None or not self._texts:
+        if self.schema.encode is not None or not texts:
             return
-        j = self._texts[0]
+        j = texts[0]
         i, cell = _first_text(columns[j]) or (0, "")
-        others = f" (columns {listed([self.names[k] for k in self._texts[1:]])} hold texts, too)"
-        remedy = f"make features of texts (--encode onehot or hash), or leave the column out ({self._drop(j)})"
+        others = f" (columns {listed([self.names[k] for k in texts[1:]])} hold texts, too)"
+        remedy = f"make features of texts (--encode onehot or hash), or leave the column out ({_drop(self.names[j])})"
         if re.fullmatch(r"[+-]?\d+,\d+", cell):
             remedy = "write decimals with a point"
-        raise DataError(
-            f"{self._cell(place, i, j)}: {cell!r} is not a number{others if self._texts[1:] else ''}; {remedy}"
-        )
-
-    def _drop(self, j: int) -> str:
-        return f"--drop {shlex.quote(self.names[j])}"
+        raise DataError(f"{self._cell(place, i, j)}: {cell!r} is not a number{others if texts[1:] else ''}; {remedy}")
 
     def _complete(self, values: Floats, texts: list[list[str]], goal: Cells, place: Place) -> list[int] | None:
         """The rows to keep, None for all; refuses missing values that nobody said what to do with."""
-        assert self._texts is not None
-        numbers = [j for j in self.kept if j not in self._texts]
+        numbers, coded = self._kinds()
         holes = {j: np.isnan(values[:, k]) for k, j in enumerate(numbers)}
-        holes |= {j: np.array([not cell for cell in column]) for j, column in zip(self._texts, texts, strict=True)}
+        holes |= {j: np.array([not cell for cell in column]) for j, column in zip(coded, texts, strict=True)}
         gaps = {j: hole for j, hole in holes.items() if hole.any()}
-        unlabelled = np.array([_is_missing(cell) for cell in goal])
-        if self.missing != "drop" and unlabelled.any():
+        unlabelled = np.array([self.target >= 0 and _is_missing(cell) for cell in goal])
+        if self.schema.missing != "drop" and unlabelled.any():
             i = int(np.flatnonzero(unlabelled)[0])
             place_ = self._cell(place, i, self.target)
             raise DataError(f"{place_}: the target is missing; fill it, or leave such rows out (--missing drop)")
-        if self.missing is None and gaps:
+        if self.schema.missing is None and gaps:
             j, hole = min(gaps.items(), key=lambda gap: (int(np.flatnonzero(gap[1])[0]), gap[0]))
             counts = listed([f"{self.names[k]} {int(gaps[k].sum())}" for k in sorted(gaps)])
             raise DataError(
                 f"{self._cell(place, int(np.flatnonzero(hole)[0]), j)}: the value is missing (in these {len(goal):,} "
                 f"rows: {counts}); fill with the mean so far (--missing mean), leave such rows out (--missing drop), "
-                f"or the column ({self._drop(j)})"
+                f"or the column ({_drop(self.names[j])})"
             )
-        if self.missing != "drop":
+        if self.schema.missing != "drop":
             return None
         bad = np.logical_or.reduce([unlabelled, *gaps.values()])
         self.dropped += int(bad.sum())
         return np.flatnonzero(~bad).tolist() if bad.any() else None
 
-    def _fill(self, numbers: list[int], values: Floats) -> None:
+    def _fill(self, values: Floats) -> None:
         """Put the mean of the rows before where a value is missing (0 before the first)."""
-        if self.missing != "mean":
-            return
-        hole = np.isnan(values)
+        schema, hole = self.schema, np.isnan(values)
         self.filled += int(hole.sum())
-        known = np.where(hole, 0.0, values)  # summed one by one: how rows are cut into blocks must not matter
-        sums = np.vstack([self._sums[numbers], known]).cumsum(axis=0)
-        counts = np.vstack([self._counts[numbers], ~hole]).cumsum(axis=0)
-        values[hole] = (sums / np.maximum(counts, 1))[:-1][hole]
-        self._sums[numbers], self._counts[numbers] = sums[-1], counts[-1]
+        if not self.learning:
+            values[hole] = np.broadcast_to(schema.sums / np.maximum(schema.counts, 1), values.shape)[hole]
+            return
+        holes = bool(hole.any())
+        known = np.where(hole, 0.0, values) if holes else values
+        # one by one: how rows are cut into blocks must not matter
+        sums = np.vstack([schema.sums, known]).cumsum(axis=0)
+        if holes:
+            counts = np.vstack([schema.counts, ~hole]).cumsum(axis=0)
+            values[hole] = (sums / np.maximum(counts, 1))[:-1][hole]
+        schema.sums, schema.counts = sums[-1], schema.counts + len(values) - hole.sum(axis=0)
 
-    def _features_of(self, values: Floats, texts: list[list[str]], n: int) -> Any:
-        if not self._texts:
+    def _features_of(self, values: Floats, texts: dict[int, list[str]], n: int) -> Any:
+        if not texts:
             return values
         rows, features, signs = [], [], []
-        for j, column in zip(self._texts, texts, strict=True):
+        for j, column in texts.items():
             for i, cell in enumerate(column):
-                if cell:
-                    feature, sign = self._feature(j, cell)
+                feature, sign = self._feature(self.names[j], cell) if cell else (None, 0.0)
+                if feature is not None:
                     rows.append(i)
                     features.append(feature)
                     signs.append(sign)
-        width = _BUCKETS if self.encode == "hash" else len(self._features)
+        width = _BUCKETS if self.schema.encode == "hash" else len(self.schema.words)
         coded = scipy.sparse.csr_matrix((signs, (rows, features)), shape=(n, width), dtype=np.float64)
         return scipy.sparse.hstack([scipy.sparse.csr_matrix(values), coded], format="csr")
 
-    def _feature(self, j: int, cell: str) -> tuple[int, float]:
-        """Number and value of the feature that stands for a text."""
-        if self.encode == "hash":
-            code = zlib.crc32(f"{self.names[j]}={cell}".encode())
+    def _feature(self, column: str, cell: str) -> tuple[int | None, float]:
+        """Number and value of the feature that stands for a text; a new text has one only if it may be learned."""
+        if self.schema.encode == "hash":
+            code = zlib.crc32(f"{column}={cell}".encode())
             return code % _BUCKETS, 1.0 if code >> 31 else -1.0
-        if (j, cell) not in self._features:
-            if sum(column == j for column, _ in self._features) >= _MOST_TEXTS:
+        words = self.schema.words
+        if self.learning and (column, cell) not in words:
+            if sum(other == column for other, _ in words) >= _MOST_TEXTS:
                 raise DataError(
-                    f"{self.source}, column {self.names[j]!r}: more than {_MOST_TEXTS:,} different texts, too many for "
-                    f"a feature each; leave the column out ({self._drop(j)}), or hash texts (--encode hash)"
+                    f"{self.source}, column {column!r}: more than {_MOST_TEXTS:,} different texts, too many for "
+                    f"a feature each; leave the column out ({_drop(column)}), or hash texts (--encode hash)"
                 )
-            self._features[j, cell] = len(self._features)
-        return self._features[j, cell], 1.0
+            words[column, cell] = len(words)
+        return words.get((column, cell)), 1.0
 
     def _targets(self, cells: Cells, place: Place) -> NDArray[Any]:
         """Whole numbers if possible, else real numbers, else texts, as the first block has decided."""
         texts = [str(cell).strip() for cell in cells]
-        if self._labels == "U" or not texts:
+        if self.schema.labels == "U" or not texts:
             return np.array(texts)
         values = _typed(texts)
-        if values.dtype.kind == "U" and self._labels is not None:
+        if values.dtype.kind == "U" and self.schema.labels is not None:
             i, cell = _first_text(texts) or (0, texts[0])
             place_ = self._cell(place, i, self.target)
             raise DataError(f"{place_}: the target {cell!r} is not a number, as those before were; mend it")
-        self._labels = self._labels or values.dtype.kind
+        self.schema.labels = self.schema.labels or values.dtype.kind
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             i = int(np.flatnonzero(~np.isfinite(values))[0])
             raise DataError(f"{self._cell(place, i, self.target)}: the target {texts[i]!r} is not finite; mend it")
@@ -243,6 +300,7 @@ class Table:
             raise DataError(
                 f"{self.source}, column {self.names[self.target]!r}: the target {bad!r} is not finite; mend it"
             )
+        self.schema.labels = values.dtype.kind
         return values
 
     def _cell(self, place: Place, i: int, j: int) -> str:
@@ -261,23 +319,35 @@ def _target_column(source: str, names: list[str], target: str | None) -> int:
     columns = f"its columns are {listed(names)}"
     if target is None:
         raise DataError(f"{source} needs a target column (--target NAME); {columns}")
-    if names.count(target) > 1:
-        raise DataError(f"{source} has {names.count(target)} columns named {target!r}; rename the others")
     if target not in names:
         raise DataError(f"{source} has no column {target!r}; {columns}")
     return names.index(target)
 
 
-def _feature_columns(source: str, names: list[str], goal: int, drop: Sequence[str]) -> list[int]:
-    for name in drop:
-        if name not in names:
-            raise DataError(f"{source} has no column {name!r} to drop; its columns are {listed(names)}")
-        if goal >= 0 and name == names[goal]:
-            raise DataError(f"{source}: {name!r} cannot be dropped, it is the target")
-    kept = [j for j, name in enumerate(names) if j != goal and name not in drop]
-    if not kept:
-        raise DataError(f"{source} has no feature column besides the target {names[goal]!r}")
-    return kept
+def _feature_columns(source: str, names: list[str], goal: int, schema: Schema) -> list[int]:
+    """Where the features are; by name, if it is known which they are."""
+    if goal >= 0 and names[goal] in schema.drop:
+        raise DataError(f"{source}: {names[goal]!r} cannot be dropped, it is the target")
+    there = {name: j for j, name in enumerate(names) if j != goal and name not in schema.drop}
+    if schema.features is None:
+        if unknown := [name for name in schema.drop if name not in names]:
+            raise DataError(f"{source} has no column {unknown[0]!r} to drop; its columns are {listed(names)}")
+        if not there:
+            raise DataError(f"{source} has no feature column besides the target {names[goal]!r}")
+        return list(there.values())
+    if lacking := [name for name in schema.features if name not in there]:
+        raise DataError(
+            f"{source} lacks columns that the model has learned from: {listed(lacking)}; it has {listed(list(there))}"
+        )
+    if more := sorted(there.keys() - set(schema.features), key=there.__getitem__):
+        raise DataError(
+            f"{source} has columns that the model has not learned from: {listed(more)}; leave them out ({_drop(*more)})"
+        )
+    return [there[name] for name in schema.features]
+
+
+def _drop(*names: str) -> str:
+    return f"--drop {shlex.quote(','.join(names))}"
 
 
 def _check_choice(name: str, value: str | None, choices: Sequence[str]) -> None:

@@ -101,10 +101,12 @@ class Tuned:
     ----------
     candidates : those that came furthest first, of these the best first.
     examples : in the whole stream.
+    refused : settings that make no learner and so were left out, by name, and why.
     """
 
     candidates: tuple[Candidate, ...]
     examples: int
+    refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def best(self) -> Any:
@@ -138,7 +140,8 @@ def tune(
 
     Parameters
     ----------
-    models : settings by name, of one algorithm or several; they are copied, never changed. See `grid`.
+    models : settings by name, of one algorithm or several; they are copied, never changed. See `grid`. Settings that
+        make no learner are left out, and told in `Tuned.refused`.
     X, y : the stream, in an order that is not sorted by anything.
     cost : what all of them may learn together, in units of one run over the stream. It decides where the first are
         dropped; with as many settings or fewer, all of them run to the end. No one is dropped before 40 examples,
@@ -164,7 +167,11 @@ def tune(
     if not models:
         raise ValueError("there is nothing to tune: give one setting or more")
     labels = None if classes is None else np.asarray(classes)
-    alive = [Candidate(name, sklearn.base.clone(model), task or task_of(model)) for name, model in models.items()]
+    refused = {name: why for name, model in models.items() if (why := _refusal(model))}
+    possible = {name: model for name, model in models.items() if name not in refused}
+    if not possible:
+        raise ValueError(f"no setting makes a learner: {next(iter(refused.values()))}")
+    alive = [Candidate(name, sklearn.base.clone(model), task or task_of(model)) for name, model in possible.items()]
     if alive[0].task == "classification" and labels is None:
         labels = np.unique(y)
     dropped: list[Candidate] = []
@@ -185,7 +192,7 @@ def tune(
         if progress is not None:
             progress(end, alive)
         begin = end
-    return Tuned((*alive, *dropped), len(y))
+    return Tuned((*alive, *dropped), len(y), refused)
 
 
 def _further(family: list[Candidate], X: Any, y: Any, classes: Any) -> list[Candidate]:
@@ -242,6 +249,15 @@ def cuts(candidates: int, cost: float = 10.0, keep: float = 0.25, least: float =
     return list(zip(shares(max(low, least)), left[1:], strict=True))
 
 
+def _refusal(model: Any) -> str:
+    """Why these settings make no learner; empty if they do, or if another library will judge them."""
+    try:
+        getattr(model, "_check_params", bool)()
+    except (ValueError, TypeError) as problem:
+        return str(problem)
+    return ""
+
+
 def grid(model: Any, **values: Sequence[Any]) -> dict[str, Any]:
     """Every combination of the values of parameters, named by them; `gamma` is the one of the kernel."""
     made = {}
@@ -254,7 +270,10 @@ def grid(model: Any, **values: Sequence[Any]) -> dict[str, Any]:
 
 
 def values(model: Any, name: str = "default", features: int = 1) -> dict[str, Sequence[Any]]:
-    """The values of a grid of `GRIDS` for the parameters that this model has; `features` counts those of the stream."""
+    """The values of a grid of `GRIDS` for the parameters that this model has; `features` counts those of the stream.
+
+    A parameter that means nothing beside the model's other settings is left out.
+    """
     if name not in GRIDS:
         raise ValueError(f"there is no grid {name!r}; there are {', '.join(GRIDS)}")
     known = set(model.get_params(deep=False))
@@ -264,7 +283,7 @@ def values(model: Any, name: str = "default", features: int = 1) -> dict[str, Se
     if "kernel" in known and "gamma" in GRIDS[name]:
         unit = features if name == "default" else 1
         chosen = {"gamma": [gamma / unit for gamma in GRIDS[name]["gamma"]], **chosen}
-    return chosen
+    return {key: tried for key, tried in chosen.items() if not all(map(_refusal, grid(model, **{key: tried}).values()))}
 
 
 def _name(model: Any) -> str:

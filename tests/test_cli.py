@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,10 +17,12 @@ import pytest
 
 import onkel
 from onkel import datasets, evaluate, report
-from onkel.cli import COMMANDS, algorithms, main, show
+from onkel.algorithms import Entry, find
+from onkel.cli import COMMANDS, algorithms, main, models, show
 from onkel.cli.race import BUDGETS, LINEUP, WIDTHS
 from onkel.cli.source import FACES
 from onkel.sources import Source
+from onkel.stream import counted
 
 Capture = pytest.CaptureFixture[str]
 
@@ -211,6 +214,7 @@ def test_problems_are_told_in_a_sentence(table: Path, tmp_path: Path, capsys: Ca
     assert "no column 'Answer'" in refused(capsys, "race", table, "--target", "Answer")
     assert "line 2, column 'id': 'row 0' is not a number" in refused(capsys, "race", table, "--target", "answer")
     assert "there is no file nowhere.csv" in refused(capsys, "race", "nowhere.csv", "--target", "y")
+    assert "no file and no stream 'nofile'" in refused(capsys, "race", "nofile", "--target", "y")
     assert "no stream 'digit'; did you mean digits?" in refused(capsys, "race", "digit")
     assert "--target is for files" in refused(capsys, "race", "demo", "--target", "y")
     assert "--keep-order is for files" in refused(capsys, "race", "digits", "--keep-order")
@@ -229,11 +233,12 @@ def test_a_setting_that_a_learner_refuses_names_the_learner(capsys: Capture) -> 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["race", "--budget", "0"], "argument --budget: must be > 0, got '0'"),
-        (["race", "--orders", "two"], "argument --orders: must be a whole number, got 'two'"),
+        (["race", "--budget", "0"], "argument --budget: must be a whole number >= 1, got '0'"),
+        (["race", "--orders", "two"], "argument --orders: must be a whole number >= 1, got 'two'"),
         (["race", "--seed", "-1"], "argument --seed"),
         (["race", "--gamma", "-1"], "argument --gamma"),
         (["race", "--gamma", "wide"], "argument --gamma: must be a number > 0, got 'wide'"),
+        (["race", "--budget", "-3"], "argument --budget: must be a whole number >= 1, got '-3'"),
         (["race", "--algorithms", ","], "argument --algorithms: name at least one"),
         (["race", "--task", "ranking"], "argument --task: invalid choice"),
         (["rase"], "invalid choice: 'rase'"),
@@ -244,7 +249,87 @@ def test_words_that_make_no_sense(words: list[str], sentence: str, capsys: Captu
     with pytest.raises(SystemExit) as end:
         main(words)
     assert end.value.code == 2
-    assert sentence in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert sentence in told and told.startswith("onkel") and told.count("\n") == 1
+
+
+@pytest.mark.parametrize("entry", onkel.catalogue(), ids=lambda entry: entry.name)
+def test_every_name_of_the_papers_is_that_algorithm_or_variant(entry: Entry) -> None:
+    for alias in entry.aliases:
+        assert find(alias) == entry
+        assert alias.lower() != entry.name.lower()
+    for face, cls in entry.classes.items():
+        for variant, settings in cls.variants.items():
+            found = find(variant.upper())
+            assert (found.name, found.title, found.settings) == (entry.name, variant, settings)
+            assert found.classes[face] is cls
+            cls(**settings)._check_params()
+
+
+def test_variants_are_learners_of_their_own(table: Path, capsys: Capture) -> None:
+    assert main([*race_of(table), "--algorithms", "BSGD-M,BSGD,bsgd", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["races"]
+    kinds = {result["name"]: result["settings"]["maintenance"] for result in found["results"]}
+    assert kinds == {"BSGD-M": "merge", "BSGD": "remove"}
+    words = ["--algorithms", "BSGD-M,BSGD", "--try", "gamma=0.1", "--try", "lam=0.1", "--json"]
+    assert main(["tune", *race_of(table)[1:], *words]) == 0
+    tuned = json.loads(capsys.readouterr().out)["candidates"]
+    kinds = {one["name"]: one["settings"]["maintenance"] for one in tuned}
+    assert kinds == {"BSGD maintenance=merge gamma=0.1 lam=0.1": "merge", "BSGD gamma=0.1 lam=0.1": "remove"}
+    assert models.make("BDUOL_near", "classification", {}).maintenance == "nearest"
+    assert models.make("BSGD-M", "classification", {"maintenance": "project"}).maintenance == "project"
+    assert main(["algorithms", "BSGD"]) == 0
+    shown = capsys.readouterr().out
+    assert "also called: -\n" in shown
+    assert "BSGD-M (maintenance='merge')" in shown
+
+
+def test_learners_that_cannot_are_left_out(capsys: Capture) -> None:
+    words = ["race", "iris", "--limit", "5", "--quiet", "--algorithms"]
+    assert main([*words, "all"]) == 0
+    output = capsys.readouterr()
+    said, *more = output.err.splitlines()
+    assert not more
+    assert said.startswith("onkel: left out of iris, which they cannot learn: BDUOL, ")
+    assert {"TVM", "KLMS"} <= set(said.replace(",", "").split())
+    assert "\nPA " in output.out
+    assert main([*words, "PA,BDUOL"]) == 2
+    assert capsys.readouterr().err == "onkel: BDUOL knows two classes only, and iris has more: leave it out\n"
+
+
+def test_orders_of_what_keeps_its_order(table: Path, capsys: Capture) -> None:
+    assert main([*race_of(table), "--algorithms", "PA", "--keep-order", "--orders", "4"]) == 0
+    assert capsys.readouterr().err == "onkel: blobs.csv keeps its order, so it is run once and not 4 times\n"
+    assert main(["race", "drift", "--limit", "20", "--algorithms", "PA", "--orders", "5"]) == 0
+    assert "onkel: drift keeps its order, so it is run once and not 5 times\n" in capsys.readouterr().err
+
+
+def test_learners_stand_beside_the_trivial_answer(capsys: Capture) -> None:
+    options = ["breast_cancer", "--limit", "100", "--seed", "1"]
+    stream = datasets.load("breast_cancer")
+    expected = evaluate.trivial(stream.y[stream.order(0, seed=1)[:100]], "classification")
+    for words in (["race", *options, "--algorithms", "PA"], ["tune", *options, "--try", "gamma=0.1", "--quiet"]):
+        assert main(words) == 0
+        assert f"to compare: {100 * expected:.1f} % by answering the most frequent" in capsys.readouterr().out
+        assert main([*words, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found.get("races", [found])[0]["trivial"] == expected
+
+
+@pytest.mark.parametrize(("name", "meant"), [("FODG", "FOGD"), ("bsgd m", "BSGD-M"), ("projektron", "Projectron")])
+def test_a_misspelt_algorithm(name: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"'{name}'; did you mean {meant}\\? known are AdaRaker, "):
+        find(name)
+    with pytest.raises(ValueError, match="'xyz'; known are AdaRaker, "):
+        find("xyz")
+
+
+def test_one_is_not_many(capsys: Capture) -> None:
+    words = ["tune", "breast_cancer", "--limit", "1", "--quiet", "--try", "gamma=0.1", "--try", "eta=1"]
+    assert main(words) == 0
+    assert "1 setting over 1 example, at the cost of" in capsys.readouterr().out
+    assert [counted(n, "class") for n in (1, 2)] == ["1 class", "2 classes"]
+    assert counted(1000, "example") == "1,000 examples"
 
 
 # -- interruption
@@ -276,9 +361,10 @@ def test_interrupted_shows_what_was_finished(capsys: Capture, monkeypatch: pytes
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_control_c_from_outside() -> None:
-    command = "import sys; from onkel.cli import main; print('ready', flush=True); sys.exit(main())"
-    words = [sys.executable, "-c", command, "race", "digits", "--orders", "1000", "--algorithms", "PA"]
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_control_c_from_outside(jobs: str) -> None:
+    command = "from onkel.cli import shell; print('ready', flush=True); shell()"
+    words = [sys.executable, "-c", command, "race", "digits", "--orders", "1000", "--algorithms", "PA", "--jobs", jobs]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
@@ -292,6 +378,37 @@ def test_control_c_from_outside() -> None:
 
 
 # -- pipes and terminals
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_no_number_is_cut(columns: int, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    words = ["race", "breast_cancer", "--limit", "60", "--algorithms", "PA,RBP", "--orders", "3", "--held-out", ".2"]
+    assert main([*words, "--measures", "auc,log_loss,hinge_loss", "--quiet"]) == 0
+    out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "…" not in out
+    rows = [line.split() for line in out.splitlines() if line.startswith(("PA", "RBP"))]
+    assert (
+        sorted(map(len, rows)) == {40: [9, 10], 80: [11, 12], 200: [12, 13]}[columns]
+    )  # each % is a word, the best has no p
+    said = " ".join(out.split())
+    assert ("no room for KiB" in said) == (columns < 200)
+    assert "p: how likely the orders alone make such a difference from the best" in said
+
+
+def test_small_chances_and_large_errors_are_written_out() -> None:
+    assert report.show_chance(0.0004) == "< 0.001"
+    assert report.show_chance(0.0014) == "0.001"
+    assert report.show_error("regression")(13012.4) == "13,012"
+
+
+def test_a_pool_of_learners_says_what_it_counts(capsys: Capture) -> None:
+    words = ["race", "breast_cancer", "--limit", "100", "--quiet", "--algorithms"]
+    assert main([*words, "AutoKernel"]) == 0
+    assert "SV: more than examples where a pool of learners adds up" in capsys.readouterr().out
+    assert main([*words, "PA"]) == 0
+    assert "SV: more" not in capsys.readouterr().out
 
 
 def test_a_pipe_gets_no_control_characters(table: Path) -> None:

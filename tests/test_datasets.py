@@ -51,7 +51,7 @@ def test_scales_of_the_embedded_streams() -> None:
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_close() -> None:
-    with pytest.raises(DataError, match=r"no stream 'digit'; did you mean digits\? onkel data lists them all"):
+    with pytest.raises(DataError, match=r"no stream 'digit'; did you mean digits\? onkel data lists all streams"):
         datasets.load("digit")
 
 

@@ -14,6 +14,7 @@ from streams import SETTINGS, learn, stream_for
 
 import onkel
 from onkel.algorithms import Entry, estimators
+from onkel.cli.race import LINEUP
 from onkel.estimator import OneKernel
 
 ROOT = Path(__file__).parents[1]
@@ -129,14 +130,23 @@ def algorithm_section(entry: Entry):
         params = cls().get_params(deep=False)
         own = {name: value for name, value in params.items() if name not in ("kernel", "average", "random_state")}
         parts.append("Parameters: " + (", ".join(f"`{name}={value!r}`" for name, value in own.items()) or "none"))
-    others = [alias for alias in entry.aliases if alias.lower() != entry.name.lower()]
-    parts.append(("Also called " + ", ".join(others) + ". " if others else "") + f"Paper: {entry.paper}")
+    names = "Also called " + ", ".join(entry.aliases) + ". " if entry.aliases else ""
+    if entry.variants:
+        said = [" ".join([name, *(f"`{k}={v!r}`" for k, v in of.items())]) for name, of in entry.variants.items()]
+        names += "Variants: " + ", ".join(said) + ". "
+    parts.append(f"{names}Paper: {entry.paper}")
     return "\n\n".join(parts)
 
 
 def test_the_catalogue_page_is_the_library():
     _, _, written = CATALOGUE.read_text("utf-8").partition(BEGIN)
     assert written.strip() == catalogue_page().strip(), "write it anew with: python tests/test_docs.py"
+
+
+def test_readme_counts_the_learners_of_the_demo():
+    told = "{classification} classifiers over three streams, {regression} regressors over one"
+    counts = {task: len(line) for task, line in LINEUP.items()}
+    assert told.format(**counts) in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_readme_names_every_algorithm_and_no_other():

@@ -525,6 +525,30 @@ def test_limit_takes_the_first_examples_of_each_order() -> None:
     np.testing.assert_array_equal(standings.results[0].traces[0].mistakes, expected.mistakes)
 
 
+def test_what_is_printed_is_short() -> None:
+    stream = datasets.load("digits")
+    models = {"PA": onkel.PAClassifier(), "a mean": NearestMean()}
+    standings = evaluate.race(models, stream, limit=40)
+    assert repr(stream) == "Stream(digits: classification, 10 classes; 1,797 examples, 64 features)"
+    best = standings.results[0]
+    assert repr(best).startswith(f"Result({best.name}: error 0.")
+    assert repr(best).endswith(" in 1 order)")
+    assert repr(best.traces[0]).startswith("Trace(classification: error 0.")
+    first, heads, *rows = repr(standings).splitlines()
+    assert first == f"{stream!r}, 40 learned in 1 order"
+    assert heads.split() == ["learner", "error", "SV", "us", "per", "row"]
+    assert [row[:6].strip() for row in rows] == [result.name for result in standings.results]
+    assert {len(row) for row in rows} == {len(heads)}
+
+
+def test_the_trivial_answer() -> None:
+    y = np.random.default_rng(0).normal(3.0, 2.0, size=50)
+    said = [0.0] + [y[:i].mean() for i in range(1, 50)]
+    assert evaluate.trivial(y, "regression") == pytest.approx(math.sqrt(np.mean((y - said) ** 2)))
+    assert evaluate.trivial(list("abbaaab"), "classification") == 6 / 7  # says -, a, a, b, b, a, a
+    assert evaluate.trivial([1.0], "regression") == 1.0
+
+
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_side_by_side_gives_the_same_results(backend: str) -> None:
     stream = datasets.load("breast_cancer")

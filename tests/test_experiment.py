@@ -342,6 +342,9 @@ def test_the_summary_judges_what_is_kept(paper, capsys):
     good = [c for c in done if c.verdict != "worse"]
     assert f"**{len(good)} of the {len(done)} cells that were run" in page
     assert f"{len(cells) - len(done)} of the {len(cells)} that count were not run" in page and "Forgetron" in page
+    close = [c for c in done if c.difference is not None and abs(c.difference) <= 2]
+    assert f"{len(close)} ({100 * len(close) / len(done):.1f} %) are within two" in page
+    assert all("key2000words/" in row for row in page.partition("## Not run")[2].split("\n- ")[1:2])
 
 
 # -- the papers themselves

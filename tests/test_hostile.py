@@ -22,7 +22,8 @@ from onkel.faces import Classifier, Detector, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Cauchy, Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 from onkel.learner import Diverged, Learner
-from onkel.losses import Mistake
+from onkel.losses import MarginLoss, Mistake
+from onkel.part import Part
 from onkel.updates import Perceptron
 
 # one estimator of each kind
@@ -813,3 +814,42 @@ def test_the_squared_loss_of_norma_has_no_tube_to_adapt():
     refuses(
         [r"NORMARegressor\.nu must be None"], onkel.NORMARegressor(loss="squared", nu=0.5).fit, np.eye(3), np.ones(3)
     )
+
+
+# -- messages name what the reader can mend
+
+
+def test_labels_of_another_kind_are_named_with_their_row():
+    X = np.eye(3)
+    refuses(["y contains nan in row 1"], onkel.PAClassifier().fit, X, np.array(["a", np.nan, "b"], dtype=object))
+    refuses(["y contains None in row 2"], onkel.PAClassifier().fit, X, pd.Series(["a", "b", None], dtype=object))
+    refuses(["of one kind", "3 in row 2"], onkel.PAClassifier().fit, X, np.array(["a", "b", 3], dtype=object))
+    model = onkel.PAClassifier()
+    model.learn_one({"a": 1.0}, True)
+    for label in ("new", 2):
+        refuses(["of one kind", f"{label!r} cannot join truth values"], model.learn_one, {"a": 1.0}, label)
+
+
+def test_a_kernel_that_is_none_is_told_by_the_estimator():
+    X, y = np.eye(2), [0, 1]
+    refuses(["^PAClassifier: kernel must be", "'gausian'"], onkel.PAClassifier(kernel="gausian").fit, X, y)
+    refuses(["^OMKCClassifier: kernel must be"], onkel.OMKCClassifier(kernels=["gausian"]).fit, X, y)
+
+
+def test_who_has_probabilities_is_named():
+    for call in ("predict_proba_one", "predict_proba_many"):
+        with pytest.raises(NotImplementedError, match="KLRSGDClassifier or OGDClassifier"):
+            getattr(onkel.PAClassifier(), call)({})
+
+
+def test_a_loss_without_derivative_is_told_what_to_return(monkeypatch):
+    monkeypatch.setattr(Part, "known", dict(Part.known))
+
+    class Half(MarginLoss):
+        """Forgets its derivative."""
+
+        def of_margin(self, q):
+            return max(0.0, -q)
+
+    model = onkel.OGDClassifier(loss=Half())
+    refuses(["Half.of_margin must return two numbers, value and derivative, got 0.0"], model.fit, np.eye(2), [0, 1])

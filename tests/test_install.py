@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -75,6 +76,23 @@ def test_wheel_without_compiler_warns_once(pure_wheel, tmp_path):
     )
     paths = [str(tmp_path), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     assert run(sys.executable, "-S", "-c", code, *paths).splitlines()[-1] == "1"
+
+
+@pytest.mark.parametrize("checkout", [True, False])
+def test_the_source_folder_is_not_taken_for_a_failed_install(checkout, tmp_path):
+    shutil.copytree(ROOT / "onkel", tmp_path / "onkel", ignore=shutil.ignore_patterns("_core*", "__pycache__"))
+    if checkout:
+        (tmp_path / "CMakeLists.txt").touch()
+    code = (
+        "import sys, warnings; sys.path[:0] = sys.argv[1:]\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always', RuntimeWarning)\n"
+        "    import onkel\n"
+        "print([str(warning.message) for warning in caught if 'Python engine' in str(warning.message)])\n"
+    )
+    told = run(sys.executable, "-S", "-c", code, str(tmp_path), *filter(None, sys.path))
+    assert (f"This is the source folder {tmp_path}" in told) == checkout
+    assert ("Install a C++20 compiler and reinstall" in told) != checkout
 
 
 def test_sdist_has_what_a_build_needs(tmp_path):

@@ -306,6 +306,11 @@ def test_csv_of_an_old_machine(tmp_path: Path) -> None:
         read(written(tmp_path, b"a,y\r1,2\r3,4\r", "x.csv"), target="y")
 
 
+def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="has 2 columns named 'a'; rename the others"):
+        read(written(tmp_path, b"a,a,y\n1,2,0\n3,4,1\n", "x.csv"), target="y")
+
+
 def test_missing_values_are_filled_with_the_mean_of_the_past(tmp_path: Path, engine: str) -> None:
     path = written(tmp_path, "a,b,y\n,1,0\n2,?,1\n4,NA,0\n,3,1\n6,4,0\n,,1\n", "x.csv")
     expected = [[0, 1], [2, 1], [4, 1], [3, 3], [6, 4], [4, 8 / 3]]

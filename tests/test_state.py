@@ -450,8 +450,15 @@ def test_a_file_of_unknown_parts_says_what_to_import(tmp_path):
         onkel.load(tmp_path / "model")
 
 
+def test_a_folder_that_is_not_there_is_told_by_the_name_that_was_given(tmp_path):
+    model, _ = forgetron()
+    with pytest.raises(FileNotFoundError) as caught:
+        model.save(tmp_path / "nowhere" / "model")
+    assert caught.value.filename == str(tmp_path / "nowhere" / "model")
+
+
 def test_reading_executes_nothing(tmp_path):
     """A pickle is not a model, whatever its name."""
     (tmp_path / "model").write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(ValueError, match="not a whole onkel model"):
+    with pytest.raises(ValueError, match="not an onkel model"):
         read(tmp_path / "model")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from sklearn.linear_model import SGDClassifier
 
 import onkel
 from onkel import datasets, together, tuning
+from onkel.algorithms import Entry
 from onkel.cli import main, show
 from onkel.evaluate import prequential
 from onkel.follower import Follower
@@ -219,6 +223,30 @@ def test_grids_of_the_papers() -> None:
         tuning.values(pa, "mine")
 
 
+@pytest.mark.parametrize("entry", [entry for entry in onkel.catalogue() if entry.online], ids=lambda entry: entry.name)
+def test_every_grid_makes_learners_of_every_algorithm(entry: Entry) -> None:
+    X, targets = np.array([[0.5, -1.0], [1.0, 0.5]]), {"Classifier": ["a", "b"], "Regressor": [0.5, -1.0]}
+    for face in entry.classes.keys() & targets.keys():
+        model = entry.classes[face]()
+        for name in tuning.GRIDS:
+            settings = grid(model, **tuning.values(model, name, 2))
+            tuned = onkel.tune(settings, X, targets[face])
+            assert {one.name for one in tuned.candidates} == settings.keys() - tuned.refused.keys()
+            for why in tuned.refused.values():
+                assert "lam must be" in why or "eta must be" in why
+
+
+def test_what_makes_no_learner_is_left_out() -> None:
+    settings = grid(onkel.NORMAClassifier(), eta=[0.1, 16.0], lam=[0.01, 0.1])
+    tuned = onkel.tune(settings, X := np.eye(4), y := ["a", "b", "a", "b"])
+    assert tuned.refused == {"NORMA eta=16 lam=0.1": "NORMAClassifier.lam must be < 1 / eta = 0.0625, got 0.1"}
+    assert len(tuned.candidates) == 3
+    with pytest.raises(ValueError, match=r"no setting makes a learner: .* got 0\.1$"):
+        onkel.tune(grid(onkel.NORMAClassifier(), eta=[16.0], lam=[0.1, 1.0]), X, y)
+    assert "C" not in tuning.values(onkel.OMKCClassifier())
+    assert "C" in tuning.values(onkel.OMKCClassifier(component="pa"))
+
+
 def test_a_candidate_that_saw_nothing_has_no_error() -> None:
     assert Candidate("x", None, "regression").error == 0.0
 
@@ -267,6 +295,16 @@ def test_the_winner_can_predict_and_go_on(tmp_path: Path, capsys: Capture) -> No
     assert Follower.load(file).seen == 400
 
 
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+def test_the_winner_is_saved_even_if_nobody_reads(tmp_path: Path) -> None:
+    words = ["tune", "iris", "--algorithms", "PA", "--limit", "60", "--save", tmp_path / "model"]
+    command = [sys.executable, "-c", "from onkel.cli import shell; shell()", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert Follower.load(tmp_path / "model").seen == 60
+
+
 def test_algorithms_share_what_is_to_be_tried(capsys: Capture) -> None:
     words = ["breast_cancer", "--algorithms", "PA,OGD", "--try", "C=0.5,1", "--limit", "100", "--try", "gamma=0.1"]
     assert main(["tune", *words, "--json"]) == 0
@@ -285,6 +323,13 @@ def test_progress_and_a_grid_of_a_paper(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "RMSE" in output.out
 
 
+def test_the_shell_counts_what_it_left_out(capsys: Capture) -> None:
+    words = ["tune", "breast_cancer", "--algorithms", "NORMA,PA", "--quiet", "--limit", "50", "--try", "gamma=0.1"]
+    assert main(words) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "2 settings left out that make no learner, such as: NORMAClassifier.lam must be < 1 / eta = 0.0625" in told
+
+
 def test_problems_of_tuning(capsys: Capture) -> None:
     assert "tune one stream at a time" in refused(capsys, "demo")
     assert "there is no parameter 'width' to try; see: onkel algorithms FOGD" in refused(
@@ -292,7 +337,6 @@ def test_problems_of_tuning(capsys: Capture) -> None:
     )
     assert "cannot be tuned at the cost of 2.0 runs: allow 5 or more" in refused(capsys, "digits", "--cost", "2")
     assert "KLMS does regression, not classification" in refused(capsys, "digits", "--algorithms", "KLMS")
-    assert "--encode hash" in refused(capsys, "data.csv", "--encode", "onehot", "--save", "model")
     assert "FOGDClassifier.components" in refused(capsys, "digits", "--try", "components=-1")
     with pytest.raises(SystemExit):
         main(["tune", "digits", "--try", "eta"])

@@ -6,9 +6,11 @@ joins by existing.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onkel.estimator import Estimator
@@ -21,13 +23,29 @@ _FACES = {"classification": "Classifier", "regression": "Regressor", "novelty de
 
 @dataclass(frozen=True)
 class Entry:
-    """One algorithm of the catalogue."""
+    """One algorithm of the catalogue, or a variant of it that has a name of its own."""
 
     name: str
     classes: dict[str, type[Estimator]]  # "Classifier", "Regressor" or "Detector" -> estimator
     aliases: tuple[str, ...]
     paper: str
     cost: str
+    variant: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name of the variant, or of the algorithm."""
+        return self.variant or self.name
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What makes it this variant."""
+        return dict(self.variants[self.variant]) if self.variant else {}
+
+    @property
+    def variants(self) -> dict[str, Mapping[str, Any]]:
+        """Names in the papers that also say a setting, and which."""
+        return {name: settings for cls in self.classes.values() for name, settings in cls.variants.items()}
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -65,10 +83,18 @@ def catalogue() -> list[Entry]:
 
 
 def find(name: str) -> Entry:
-    """The algorithm with that name or alias, whatever the case."""
+    """The algorithm or variant with that name or alias, whatever the case."""
     wanted = name.lower()
     for entry in catalogue():
         names = {entry.name, *entry.aliases, *(cls.__name__ for cls in entry.classes.values())}
         if wanted in {n.lower() for n in names}:
             return entry
-    raise ValueError(f"no algorithm is called {name!r}; known are {', '.join(e.name for e in catalogue())}")
+        for variant in entry.variants:
+            if wanted == variant.lower():
+                classes = {face: cls for face, cls in entry.classes.items() if variant in cls.variants}
+                return replace(entry, classes=classes, variant=variant)
+    known = [entry.name for entry in catalogue()]
+    spelt = {other.lower(): other for entry in catalogue() for other in (*entry.aliases, *entry.variants, entry.name)}
+    near = difflib.get_close_matches(wanted, spelt, n=1)
+    meant = f"did you mean {spelt[near[0]]}? " if near else ""
+    raise ValueError(f"no algorithm is called {name!r}; {meant}known are {', '.join(known)}")

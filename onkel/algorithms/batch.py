@@ -37,7 +37,6 @@ class _LLSVM(OneKernel):
     landmarks: str = "kmeans"
     chunk: int = 50_000
     paper: ClassVar[str] = ZHANG
-    aliases: ClassVar[tuple[str, ...]] = ("LLSVM",)
     cost: ClassVar[str] = "batch"
     online: ClassVar[bool] = False
     river_kind: ClassVar[str] = ""

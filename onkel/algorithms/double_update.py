@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from onkel.double_update import DoubleUpdate, DualAscent
-from onkel.estimator import Parts
+from onkel.estimator import Parts, Variants
 from onkel.faces import Classifier
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
@@ -43,7 +43,7 @@ class DUOLClassifier(Classifier):
     rho: float = 0.0
     two_classes: ClassVar[bool] = True
     paper: ClassVar[str] = "Zhao, Hoi, Jin: Double updating online learning. JMLR 12, 2011"
-    aliases: ClassVar[tuple[str, ...]] = ("DUOL", "Double Updating Online Learning")
+    aliases: ClassVar[tuple[str, ...]] = ("Double Updating Online Learning",)
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -81,10 +81,13 @@ class BDUOLClassifier(Classifier):
     cheap: bool = False
     two_classes: ClassVar[bool] = True
     paper: ClassVar[str] = "Zhao, Hoi: BDUOL: Double updating online learning on a fixed budget. ECML PKDD, 2012"
-    aliases: ClassVar[tuple[str, ...]] = (
-        *("BDUOL", "Budget Double Updating Online Learning"),
-        *("BDUOL_remo", "BDUOL_proj", "BDUOL_appr", "BDUOL_near"),
-    )
+    aliases: ClassVar[tuple[str, ...]] = ("Budget Double Updating Online Learning",)
+    variants: ClassVar[Variants] = {
+        "BDUOL_remo": {"maintenance": "remove"},
+        "BDUOL_proj": {"maintenance": "project"},
+        "BDUOL_appr": {"maintenance": "approximate"},
+        "BDUOL_near": {"maintenance": "nearest"},
+    }
     cost: ClassVar[str] = "B d (approximate: + B^3, cheap: + B^2)"
 
     def parts(self, kernel: Kernel) -> Parts:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.budgets import Landmarks, ReplaceSmallest, Stop
-from onkel.estimator import Array, OneKernel, Parts
+from onkel.estimator import Array, OneKernel, Parts, Variants
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Dual, Expansion, Features, Hypothesis
 from onkel.kernels import Kernel
@@ -105,7 +105,13 @@ class FOGDClassifier(_FOGD, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    aliases: ClassVar[tuple[str, ...]] = ("FOGD", "MFOGD", "Fourier OGD", "RKS", "ORF", "SORF", "Fastfood")
+    aliases: ClassVar[tuple[str, ...]] = ("MFOGD", "Fourier OGD")
+    variants: ClassVar[Variants] = {
+        "RKS": {"map": "fourier"},
+        "ORF": {"map": "orthogonal"},
+        "SORF": {"map": "sorf"},
+        "Fastfood": {"map": "fastfood"},
+    }
 
 
 class FOGDRegressor(_FOGD, Regressor):
@@ -130,7 +136,7 @@ class FOGDRegressor(_FOGD, Regressor):
 
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    aliases: ClassVar[tuple[str, ...]] = ("FOGD", "FOGD-R")
+    variants: ClassVar[Variants] = {"FOGD-R": {}}
 
 
 class _NOGD(OneKernel):
@@ -176,7 +182,7 @@ class NOGDClassifier(_NOGD, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    aliases: ClassVar[tuple[str, ...]] = ("NOGD", "MNOGD", "Nystrom OGD")
+    aliases: ClassVar[tuple[str, ...]] = ("MNOGD", "Nystrom OGD")
 
 
 class NOGDRegressor(_NOGD, Regressor):
@@ -200,7 +206,7 @@ class NOGDRegressor(_NOGD, Regressor):
 
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    aliases: ClassVar[tuple[str, ...]] = ("NOGD", "NOGD-R")
+    variants: ClassVar[Variants] = {"NOGD-R": {}}
 
 
 class _RRF(OneKernel):
@@ -255,7 +261,7 @@ class RRFClassifier(_RRF, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    aliases: ClassVar[tuple[str, ...]] = ("RRF", "RRF-Hinge", "RRF-Logit")
+    variants: ClassVar[Variants] = {"RRF-Hinge": {"loss": "hinge"}, "RRF-Logit": {"loss": "logistic"}}
 
 
 class RRFRegressor(_RRF, Regressor):
@@ -281,7 +287,11 @@ class RRFRegressor(_RRF, Regressor):
     eta: float = 0.1
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    aliases: ClassVar[tuple[str, ...]] = ("RRF", "RRF-l1", "RRF-l2", "RRF-eps")
+    variants: ClassVar[Variants] = {
+        "RRF-l1": {"loss": "absolute"},
+        "RRF-l2": {"loss": "squared"},
+        "RRF-eps": {"loss": "epsilon_insensitive"},
+    }
 
     def _loss(self) -> Loss:
         tube = None if self.loss == "squared" else self.epsilon
@@ -341,7 +351,7 @@ class DualSGDClassifier(_DualSGD, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    aliases: ClassVar[tuple[str, ...]] = ("DualSGD", "DualSGD-Hinge", "DualSGD-Logit")
+    variants: ClassVar[Variants] = {"DualSGD-Hinge": {"loss": "hinge"}, "DualSGD-Logit": {"loss": "logistic"}}
 
 
 class DualSGDRegressor(_DualSGD, Regressor):
@@ -367,4 +377,4 @@ class DualSGDRegressor(_DualSGD, Regressor):
     lam: float = 0.01
     loss: Loss | str = "epsilon_insensitive"
     epsilon: float = 0.1
-    aliases: ClassVar[tuple[str, ...]] = ("DualSGD", "DualSGD-eps", "DualSGD-l1")
+    variants: ClassVar[Variants] = {"DualSGD-eps": {"loss": "epsilon_insensitive"}, "DualSGD-l1": {"loss": "absolute"}}

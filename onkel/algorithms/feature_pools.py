@@ -194,7 +194,6 @@ class _Raker(_Fourier):
     eta_weights: float | None = None
     lam: float = 0.0
     paper: ClassVar[str] = SHEN
-    aliases: ClassVar[tuple[str, ...]] = ("Raker",)
     cost: ClassVar[str] = "m D d"
 
     @property
@@ -262,7 +261,6 @@ class _AdaRaker(_Raker):
     """Raker in instances that restart."""
 
     eta: float = 10.0
-    aliases: ClassVar[tuple[str, ...]] = ("AdaRaker",)
     cost: ClassVar[str] = "m D (d + log t)"
 
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:

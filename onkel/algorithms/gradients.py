@@ -15,7 +15,7 @@ from onkel.budgets import (
     Truncate,
     Unlimited,
 )
-from onkel.estimator import OneKernel, Parts
+from onkel.estimator import OneKernel, Parts, Variants
 from onkel.faces import Classifier, Detector, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
@@ -98,7 +98,7 @@ class OGDClassifier(_OGD, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    aliases: ClassVar[tuple[str, ...]] = ("OGD", "kernel OGD")
+    aliases: ClassVar[tuple[str, ...]] = ("kernel OGD",)
 
 
 class OGDRegressor(_OGD, Regressor):
@@ -124,7 +124,6 @@ class OGDRegressor(_OGD, Regressor):
     eta: float = 0.2
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    aliases: ClassVar[tuple[str, ...]] = ("OGD",)
 
 
 class _NORMA(OneKernel):
@@ -168,7 +167,7 @@ class NORMAClassifier(_NORMA, Classifier):
     nu: float | None = None
     loss: Loss | str = "hinge"
     words: ClassVar[dict[str, str]] = _NORMA.words | {"Hinge.margin": "rho", "AdaptiveThreshold.start_at": "rho"}
-    aliases: ClassVar[tuple[str, ...]] = ("NORMA", "nu-NORMA")
+    variants: ClassVar[Variants] = {"nu-NORMA": {"nu": 0.1}}
 
     def parts(self, kernel: Kernel) -> Parts:
         loss = as_loss(self.loss, self.task, margin=self.rho, closed=True)
@@ -209,7 +208,7 @@ class NORMARegressor(_NORMA, Regressor):
     clamp: bool = False
     loss: Loss | str = "epsilon_insensitive"
     words: ClassVar[dict[str, str]] = _NORMA.words | {"AdaptiveThreshold.start_at": "epsilon"}
-    aliases: ClassVar[tuple[str, ...]] = ("NORMA", "nu-NORMA")
+    variants: ClassVar[Variants] = {"nu-NORMA": {"nu": 0.1}}
 
     def parts(self, kernel: Kernel) -> Parts:
         if self.nu is not None and self.loss == "squared":
@@ -245,7 +244,7 @@ class NORMADetector(_NORMA, Detector):
     """
 
     nu: float = 0.1
-    aliases: ClassVar[tuple[str, ...]] = ("NORMA novelty detection",)
+    variants: ClassVar[Variants] = {"NORMA novelty detection": {}}
 
     def parts(self, kernel: Kernel) -> Parts:
         update = AdaptiveThreshold(self.eta, self.lam, self.nu, start_at=0.0)
@@ -273,7 +272,7 @@ class PegasosClassifier(Classifier):
     lam: float = 0.01
     project: bool = False
     paper: ClassVar[str] = SHALEV
-    aliases: ClassVar[tuple[str, ...]] = ("Pegasos", "kernel Pegasos")
+    aliases: ClassVar[tuple[str, ...]] = ("kernel Pegasos",)
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -328,7 +327,6 @@ class KLMSRegressor(Regressor):
 
     eta: float = 0.2
     paper: ClassVar[str] = LIU
-    aliases: ClassVar[tuple[str, ...]] = ("KLMS",)
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -355,7 +353,7 @@ class ILKClassifier(Classifier):
     eta: float = 0.1
     lam: float = 0.01
     paper: ClassVar[str] = CHENG
-    aliases: ClassVar[tuple[str, ...]] = ("ILK", "implicit online learning with kernels")
+    aliases: ClassVar[tuple[str, ...]] = ("implicit online learning with kernels",)
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -386,7 +384,7 @@ class _Bounded(OneKernel):
 class _BOGD(_Bounded):
     removal: str = "uniform"
     unbiased: bool = True
-    aliases: ClassVar[tuple[str, ...]] = ("BOGD", "bogd_lu")
+    variants: ClassVar[Variants] = {"bogd_lu": {"removal": "fifo", "unbiased": False}}
 
     def _budget(self, cap: float | None) -> Budget:
         kind = self._choice("removal", uniform=RemoveRandom, fifo=RemoveOldest)
@@ -532,7 +530,11 @@ class BSGDClassifier(Classifier):
     removal: str = "smallest"
     search: str = "exact"
     paper: ClassVar[str] = WANG
-    aliases: ClassVar[tuple[str, ...]] = ("BSGD", "BSGD-R", "BSGD-P", "BSGD-M")
+    variants: ClassVar[Variants] = {
+        "BSGD-R": {"maintenance": "remove"},
+        "BSGD-P": {"maintenance": "project"},
+        "BSGD-M": {"maintenance": "merge"},
+    }
     cost: ClassVar[str] = "B d"
 
     def parts(self, kernel: Kernel) -> Parts:

@@ -54,7 +54,7 @@ class TVMClassifier(Classifier):
     precision: float = 1e-3
     by_margin: bool = False
     paper: ClassVar[str] = TWINS
-    aliases: ClassVar[tuple[str, ...]] = ("TVM", "twin vector machine")
+    aliases: ClassVar[tuple[str, ...]] = ("twin vector machine",)
     cost: ClassVar[str] = "B d (+ B^2)"
     two_classes: ClassVar[bool] = True
 

@@ -19,7 +19,7 @@ from onkel.algorithms.perceptrons import (
 )
 from onkel.algorithms.projections import BPAClassifier
 from onkel.algorithms.sampling import SPAClassifier, SPARegressor
-from onkel.estimator import OneKernel, Parts
+from onkel.estimator import OneKernel, Parts, Variants
 from onkel.hypothesis import Expansion
 from onkel.kernels import Gaussian, Kernel
 from onkel.pool import Mean, Pool, Vote
@@ -172,7 +172,15 @@ class OMKCClassifier(_OMKC, Vote):
         "bogd": (BOGDClassifier, "eta"),
         "bpa": (BPAClassifier, "C"),
     }
-    aliases: ClassVar[tuple[str, ...]] = ("OMKC", "OMKC-U", "OMKC-DD", "OMKC-SD", "OMKC-DS", "OMKC-SS", "DDPA", "SDPA")
+    variants: ClassVar[Variants] = {
+        "OMKC-U": {"mode": "U"},
+        "OMKC-DD": {"mode": "DD"},
+        "OMKC-SD": {"mode": "SD"},
+        "OMKC-DS": {"mode": "DS"},
+        "OMKC-SS": {"mode": "SS"},
+        "DDPA": {"mode": "DD", "component": "pa"},
+        "SDPA": {"mode": "SD", "component": "pa"},
+    }
 
     def _hedge(self) -> dict[str, Any]:
         words = super()._hedge() | {"single": self.single, "strict": self.strict_discount}
@@ -212,7 +220,6 @@ class OMKCRegressor(_OMKC, Mean):
         "forgetron": (ForgetronRegressor, "eta"),
         "bogd": (BOGDRegressor, "eta"),
     }
-    aliases: ClassVar[tuple[str, ...]] = ("OMKC",)
     forgets: ClassVar[bool] = True
 
     def _words(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from onkel.budgets import Unlimited
-from onkel.estimator import Parts
+from onkel.estimator import Parts, Variants
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
@@ -43,7 +43,8 @@ class PAClassifier(Classifier):
     variant: str = "I"
     C: float = 1.0
     paper: ClassVar[str] = CRAMMER
-    aliases: ClassVar[tuple[str, ...]] = ("PA", "PA-I", "PA-II", "Passive-Aggressive")
+    aliases: ClassVar[tuple[str, ...]] = ("Passive-Aggressive",)
+    variants: ClassVar[Variants] = {"PA-I": {"variant": "I"}, "PA-II": {"variant": "II"}}
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -73,7 +74,7 @@ class PARegressor(Regressor):
     C: float = 1.0
     epsilon: float = 0.1
     paper: ClassVar[str] = CRAMMER
-    aliases: ClassVar[tuple[str, ...]] = ("PA", "PA-I", "PA-II")
+    variants: ClassVar[Variants] = {"PA-I": {"variant": "I"}, "PA-II": {"variant": "II"}}
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:

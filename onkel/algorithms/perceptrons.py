@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from onkel.budgets import Budget, Forget, RemoveByEvaluation, RemoveByMargin, RemoveRandom, Stop, Unlimited
-from onkel.estimator import Parts
+from onkel.estimator import Parts, Variants
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
@@ -215,7 +215,7 @@ class RBPClassifier(_PerceptronClassifier):
 
     budget: int = 100
     paper: ClassVar[str] = CAVALLANTI
-    aliases: ClassVar[tuple[str, ...]] = ("RBP", "Randomized Budget Perceptron", "Random Budget Perceptron")
+    aliases: ClassVar[tuple[str, ...]] = ("Randomized Budget Perceptron", "Random Budget Perceptron")
     cost: ClassVar[str] = "B d"
 
     def budget_part(self) -> Budget:
@@ -241,7 +241,6 @@ class RBPRegressor(_PerceptronRegressor):
 
     budget: int = 100
     paper: ClassVar[str] = CAVALLANTI
-    aliases: ClassVar[tuple[str, ...]] = ("RBP",)
     cost: ClassVar[str] = "B d"
     forgets: ClassVar[bool] = True
 
@@ -272,7 +271,7 @@ class ForgetronClassifier(Classifier):
     variant: str = "self-tuned"
     legacy_root: bool = False
     paper: ClassVar[str] = DEKEL
-    aliases: ClassVar[tuple[str, ...]] = ("Forgetron", "Self-tuned Forgetron")
+    variants: ClassVar[Variants] = {"Self-tuned Forgetron": {"variant": "self-tuned"}}
     cost: ClassVar[str] = "B d, twice on an update"
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -302,7 +301,6 @@ class ForgetronRegressor(_PerceptronRegressor):
     variant: str = "self-tuned"
     legacy_root: bool = False
     paper: ClassVar[str] = DEKEL
-    aliases: ClassVar[tuple[str, ...]] = ("Forgetron",)
     cost: ClassVar[str] = "B d, twice on an update"
     forgets: ClassVar[bool] = True
 
@@ -328,7 +326,6 @@ class StoptronClassifier(_PerceptronClassifier):
 
     budget: int = 100
     paper: ClassVar[str] = ORABONA
-    aliases: ClassVar[tuple[str, ...]] = ("Stoptron",)
     cost: ClassVar[str] = "B d"
 
     def budget_part(self) -> Budget:
@@ -354,7 +351,6 @@ class StoptronRegressor(_PerceptronRegressor):
 
     budget: int = 100
     paper: ClassVar[str] = ORABONA
-    aliases: ClassVar[tuple[str, ...]] = ("Stoptron",)
     cost: ClassVar[str] = "B d"
     forgets: ClassVar[bool] = True
 

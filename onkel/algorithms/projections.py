@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from onkel.algorithms.perceptrons import ORABONA
-from onkel.estimator import Parts
+from onkel.estimator import Parts, Variants
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
@@ -50,7 +50,6 @@ class ProjectronClassifier(Classifier):
     strict_sign_update: bool = False
     words: ClassVar[dict[str, str]] = {"Mistake.strict_sign": "strict_sign_update"}
     paper: ClassVar[str] = ORABONA
-    aliases: ClassVar[tuple[str, ...]] = ("Projectron",)
     cost: ClassVar[str] = "B d (+ B^2)"
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -84,7 +83,6 @@ class ProjectronRegressor(Regressor):
     eta: float = 0.2
     epsilon: float = 0.1
     paper: ClassVar[str] = ORABONA
-    aliases: ClassVar[tuple[str, ...]] = ("Projectron",)
     cost: ClassVar[str] = "B d (+ B^2)"
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -158,7 +156,12 @@ class BPAClassifier(Classifier):
     variant: str = "simple"
     C: float = 1.0
     paper: ClassVar[str] = WANG
-    aliases: ClassVar[tuple[str, ...]] = ("BPA", "BPA-S", "BPA-NN", "BPA-P", "BPAS")
+    variants: ClassVar[Variants] = {
+        "BPA-S": {"variant": "simple"},
+        "BPAS": {"variant": "simple"},
+        "BPA-NN": {"variant": "nearest"},
+        "BPA-P": {"variant": "projecting"},
+    }
     cost: ClassVar[str] = "B d (+ B^2)"
 
     def parts(self, kernel: Kernel) -> Parts:

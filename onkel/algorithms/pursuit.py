@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from onkel.algorithms.gradients import KIVINEN
 from onkel.budgets import Budget, Unlimited
-from onkel.estimator import OneKernel, Parts
+from onkel.estimator import OneKernel, Parts, Variants
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
@@ -114,7 +114,7 @@ class FSGDClassifier(_FSGD, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    aliases: ClassVar[tuple[str, ...]] = ("FSGD", "functional SGD")
+    aliases: ClassVar[tuple[str, ...]] = ("functional SGD",)
 
 
 class FSGDRegressor(_FSGD, Regressor):
@@ -135,7 +135,6 @@ class FSGDRegressor(_FSGD, Regressor):
 
     eta: float = 0.2
     loss: Loss | str = "squared"
-    aliases: ClassVar[tuple[str, ...]] = ("FSGD",)
 
 
 PARSIMONY = 1.0  # K in the default error: K eta^(3/2) for constant steps, K eta_t^2 for diminishing ones
@@ -147,7 +146,11 @@ class _POLK(_FSGD):
     threshold: float = 2.0
     put_back: str = "random"
     paper: ClassVar[str] = KOPPEL
-    aliases: ClassVar[tuple[str, ...]] = ("POLK", "KOMP", "KOMP with multiple removals", "dissimilarity compression")
+    variants: ClassVar[Variants] = {
+        "KOMP": {"compression": "komp"},
+        "KOMP with multiple removals": {"compression": "multiple"},
+        "dissimilarity compression": {"compression": "dissimilarity"},
+    }
     cost: ClassVar[str] = "n d + n^2"
 
     def _budget(self, update: Gradient) -> Budget:
@@ -246,7 +249,7 @@ class IncDecClassifier(_IncDec, Classifier):
     """
 
     loss: Loss | str = "hinge"
-    aliases: ClassVar[tuple[str, ...]] = ("IncDec", "incremental/decremental")
+    aliases: ClassVar[tuple[str, ...]] = ("incremental/decremental",)
 
 
 class IncDecRegressor(_IncDec, Regressor):
@@ -269,7 +272,6 @@ class IncDecRegressor(_IncDec, Regressor):
     remove_error: float = 0.1
     eta: float = 0.2
     loss: Loss | str = "squared"
-    aliases: ClassVar[tuple[str, ...]] = ("IncDec",)
 
 
 class _SubsetSelection(_Descent):
@@ -349,7 +351,7 @@ class QKLMSRegressor(Regressor):
     eta: float = 0.2
     radius: float = 0.5
     paper: ClassVar[str] = CHEN
-    aliases: ClassVar[tuple[str, ...]] = ("QKLMS", "quantised KLMS", "quantized KLMS")
+    aliases: ClassVar[tuple[str, ...]] = ("quantised KLMS", "quantized KLMS")
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -380,7 +382,7 @@ class KNLMSRegressor(Regressor):
     coherence: float = 0.5
     ridge: float = 0.01
     paper: ClassVar[str] = RICHARD
-    aliases: ClassVar[tuple[str, ...]] = ("KNLMS", "coherence")
+    aliases: ClassVar[tuple[str, ...]] = ("coherence",)
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -442,7 +444,7 @@ class KRLSRegressor(Regressor):
     nu: float = 0.01
     budget: int | None = None
     paper: ClassVar[str] = ENGEL
-    aliases: ClassVar[tuple[str, ...]] = ("KRLS", "ALD", "ALD-KRLS")
+    aliases: ClassVar[tuple[str, ...]] = ("ALD", "ALD-KRLS")
     cost: ClassVar[str] = "n d + n^2"
 
     def parts(self, kernel: Kernel) -> Parts:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from onkel.algorithms.gradients import ZHANG2013
 from onkel.budgets import Unlimited
-from onkel.estimator import OneKernel, Parts
+from onkel.estimator import OneKernel, Parts, Variants
 from onkel.faces import Classifier, Regressor
 from onkel.hypothesis import Expansion
 from onkel.kernels import Kernel
@@ -64,7 +64,7 @@ class SPAClassifier(_SPA, Classifier):
     lu2016online: Lu, Zhao, Hoi, SDM, 2016. doi:10.1137/1.9781611974348.76
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("SPA", "SPA-avg", "SPA-last")
+    variants: ClassVar[Variants] = {"SPA-avg": {"average": True}, "SPA-last": {"average": False}}
 
     def _loss(self) -> Loss:
         return Hinge()
@@ -91,7 +91,6 @@ class SPARegressor(_SPA, Regressor):
 
     beta: float = 5.0
     epsilon: float = 0.1
-    aliases: ClassVar[tuple[str, ...]] = ("SPA",)
     forgets: ClassVar[bool] = True  # it sees but a part of the rows
 
     def _loss(self) -> Loss:
@@ -135,7 +134,7 @@ class OSKLClassifier(_OSKL, Classifier):
     """
 
     loss: Loss | str = "logistic"
-    aliases: ClassVar[tuple[str, ...]] = ("OSKL", "OSKL-avg", "OSKL-last")
+    variants: ClassVar[Variants] = {"OSKL-avg": {"average": True}, "OSKL-last": {"average": False}}
 
 
 class OSKLRegressor(_OSKL, Regressor):
@@ -161,7 +160,6 @@ class OSKLRegressor(_OSKL, Regressor):
     eta: float = 0.1
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    aliases: ClassVar[tuple[str, ...]] = ("OSKL",)
     forgets: ClassVar[bool] = True  # it sees but a part of the rows
 
 
@@ -195,7 +193,8 @@ class SparseKLRClassifier(Classifier):
     average: bool | str = True
     words: ClassVar[dict[str, str]] = {"SampledLogistic.radius": "R"}
     paper: ClassVar[str] = ZHANG2012
-    aliases: ClassVar[tuple[str, ...]] = ("Sparse KLR", "Margin", "Auxiliary", "non-conservative KLR")
+    aliases: ClassVar[tuple[str, ...]] = ("Sparse KLR",)
+    variants: ClassVar[Variants] = {"Margin": {"variant": "margin"}, "Auxiliary": {"variant": "auxiliary"}}
     cost: ClassVar[str] = "n d"
 
     def parts(self, kernel: Kernel) -> Parts:

@@ -11,11 +11,13 @@ import io
 import os
 import shlex
 import sys
+import threading
 from collections.abc import Sequence
+from typing import NoReturn
 
 import onkel
 from onkel.cli import algorithms, completion, data, inspect, predict, race, reproduce, run, tune
-from onkel.cli.words import Problem
+from onkel.cli.words import Parser, Problem
 from onkel.datasets import DataError
 
 COMMANDS = (race, run, tune, predict, inspect, reproduce, algorithms, data, completion)
@@ -44,8 +46,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def shell() -> NoReturn:
+    """The command as a process of its own."""
+    status = main()
+    if threading.active_count() > 1:  # learners that were interrupted: ending the interpreter under native code aborts
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="onkel", description="Online kernel learning at the shell.")
+    parser = Parser(prog="onkel", description="Online kernel learning at the shell.")
     parser.add_argument("--version", action="version", version=f"onkel {onkel.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:

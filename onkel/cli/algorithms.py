@@ -6,6 +6,7 @@ import argparse
 import inspect
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -39,6 +40,7 @@ def _entry_data(entry: Entry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "aliases": list(entry.aliases),
+        "variants": {name: dict(settings) for name, settings in entry.variants.items()},
         "tasks": list(entry.tasks),
         "paper": entry.paper,
         "cost": entry.cost,
@@ -71,9 +73,19 @@ def _citation(paper: str) -> str:
 
 def _print_entry(entry: Entry) -> None:
     print(f"{entry.name}: {', '.join(entry.tasks)}")
-    facts = {"also called": ", ".join(entry.aliases), "paper": entry.paper, "cost of a round": entry.cost}
+    facts = {
+        "also called": ", ".join(entry.aliases),
+        "variants": ", ".join(_variant(*variant) for variant in entry.variants.items()),
+        "paper": entry.paper,
+        "cost of a round": entry.cost,
+    }
     for name, value in facts.items():
         print(f"{name}: {value or '-'}")
     for face in entry.classes.values():
         values = ", ".join(f"{name}={value!r}" for name, value in face().get_params(deep=False).items())
         print(f"\n{face.__name__}({values})\n{inspect.getdoc(face)}")
+
+
+def _variant(name: str, settings: Mapping[str, Any]) -> str:
+    said = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+    return f"{name} ({said})" if said else name

@@ -11,6 +11,7 @@ from onkel import report
 from onkel.cli import models
 from onkel.cli.show import finite, pairs
 from onkel.follower import Follower
+from onkel.stream import listed
 
 
 def add(commands: Any) -> None:
@@ -31,7 +32,8 @@ def _inspect(arguments: argparse.Namespace) -> int:
     error = data.pop("error")
     if error is not None:
         data[f"{report.measure(follower.task)} so far"] = report.show_error(follower.task)(error)
-    data["classes"] = data["classes"] and ", ".join(map(str, data["classes"]))
+    for name in ("classes", "columns"):
+        data[name] = data[name] and listed([str(one) for one in data[name]])
     pairs({**data, "settings": settings})
     return 0
 
@@ -45,6 +47,8 @@ def _as_data(path: Path, follower: Follower) -> dict[str, Any]:
         "task": follower.task,
         "examples": model.t_ if started else 0,
         "features": model.n_features_in_ if started else None,
+        "columns": follower.schema.features,
+        "target": follower.schema.target,
         "classes": follower.classes.tolist() if follower.task == "classification" and started else None,
         "support vectors": model.n_support_ if started else 0,
         "kernel": str(model.kernel_) if started and hasattr(model, "kernel_") else None,

@@ -10,7 +10,9 @@ from typing import Any
 from onkel.cli.source import FACES
 from onkel.cli.words import Problem, algorithms
 from onkel.follower import Follower
+from onkel.kernels import as_kernel
 from onkel.stream import Task
+from onkel.tables import Schema
 
 
 def setting(text: str) -> tuple[str, Any]:
@@ -34,15 +36,15 @@ def parameter(name: str) -> str:
     return "kernel__gamma" if name == "gamma" else name
 
 
-def make(name: str, task: Task, settings: dict[str, Any]) -> Any:
-    """A fresh model of the algorithm with that name."""
+def make(name: str, task: Task, settings: dict[str, Any], schema: Schema | None = None) -> Any:
+    """A fresh model of the algorithm with that name, for such columns if they are known."""
     (entry,) = algorithms([name])
     face = entry.classes.get(FACES[task])
     if face is None:
         raise Problem(f"{entry.name} does {' and '.join(entry.tasks)}, not {task}; choose another, or say --task")
     if not entry.online:
         raise Problem(f"{entry.name} learns from all rows at once, not from a stream: choose another")
-    model = face()
+    model = face(**entry.settings)
     for key, value in settings.items():
         try:
             model.set_params(**{parameter(key): value})
@@ -53,6 +55,8 @@ def make(name: str, task: Task, settings: dict[str, Any]) -> Any:
         model._check_params()
     except (ValueError, TypeError) as problem:
         raise Problem(str(problem)) from None
+    if schema is not None and schema.texts and hasattr(model, "kernel"):
+        model.kernel = as_kernel(model.kernel).resolve(len(schema.features or ()))  # many features, most of them 0
     return model
 
 

@@ -15,6 +15,7 @@ from onkel import report
 from onkel.cli import models, source
 from onkel.cli.words import Problem
 from onkel.follower import Follower
+from onkel.stream import counted
 
 
 def add(commands: Any) -> None:
@@ -22,8 +23,8 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "predict",
         help="predictions of a model, one a line",
-        description="The model is not changed. Columns must be those it learned from, in the same order; if the file "
-        "has targets too (--target), the error is told at the end.",
+        description="The model is not changed. Columns are found by their names, and read as those it learned "
+        "from; if the file has targets too, the error is told at the end.",
     )
     parser.set_defaults(run=_predict)
     parser.add_argument("model", type=Path, metavar="MODEL", help="a file that onkel run, onkel tune or save wrote")
@@ -41,7 +42,13 @@ def _predict(arguments: argparse.Namespace) -> int:
     if arguments.scores and follower.task == "regression":
         raise Problem("--scores are for classification; a prediction of a regression is its score")
     total, known, count = 0.0, 0, 0
-    for block in source.blocks(arguments):
+    columns = source.schema(arguments, follower.schema)
+    if arguments.missing is None and columns.missing == "drop":
+        columns.missing = None  # every row gets its prediction, unless it is said here
+    for block in source.blocks(arguments, columns, learning=False):
+        labelled = block.y.dtype.kind != "f" or not np.isnan(block.y).any()
+        if arguments.target is not None and not labelled:
+            raise Problem(f"{arguments.stream} has no column {arguments.target!r}")
         try:
             said = follower.predict(block.X)
             scores = follower.scores(block.X).tolist() if arguments.scores else [None] * len(said)
@@ -52,13 +59,13 @@ def _predict(arguments: argparse.Namespace) -> int:
         )
         sys.stdout.flush()
         count += len(said)
-        if source.has_targets(arguments):
+        if labelled:
             total += _errors(follower, said, block.y)
             known += len(said)
     if known and not arguments.quiet:
         error = total / known if follower.task == "classification" else math.sqrt(total / known)
         shown = report.show_error(follower.task)(error)
-        print(f"{report.measure(follower.task)} {shown} on {known:,} examples", file=sys.stderr)
+        print(f"{report.measure(follower.task)} {shown} on {counted(known, 'example')}", file=sys.stderr)
     return 0
 
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from onkel import evaluate, report
 from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
-from onkel.cli.show import Display, finite, table
+from onkel.cli.show import Display, finite, print_whole, table, trivial
 from onkel.cli.source import FACES
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream
+from onkel.estimator import Estimator
 from onkel.evaluate import Lap, Standings
+from onkel.faces import Classifier
 from onkel.kernels import Gaussian
 from onkel.measures import MEASURES
 
@@ -123,12 +127,19 @@ def _race(arguments: argparse.Namespace) -> int:
     notice = ""
     for i, stream in enumerate(streams):
         models = _models(entries, stream, arguments)
+        if arguments.algorithms is not None and (unfit := [e.title for e in entries if e.title not in models]):
+            print(f"onkel: left out of {stream.name}, which they cannot learn: {', '.join(unfit)}", file=sys.stderr)
         if not models:
             continue
+        if arguments.orders > 1 and stream.ordered:
+            print(
+                f"onkel: {stream.name} keeps its order, so it is run once and not {arguments.orders} times",
+                file=sys.stderr,
+            )
         standings, interrupted = _run(models, stream, arguments)
         races.append(standings)
         if not arguments.json:
-            _print(standings)
+            _print(standings, arguments)
         if interrupted:
             notice = _interrupted(standings, len(models), streams[i + 1 :], arguments)
             break
@@ -143,7 +154,7 @@ def _race(arguments: argparse.Namespace) -> int:
 
 def _interrupted(race: Standings, learners: int, left: list[Stream], arguments: argparse.Namespace) -> str:
     """What of a race was not run."""
-    orders = 1 if race.stream.ordered else arguments.orders
+    orders = _orders(race.stream, arguments)
     done = sum(len(result.traces) == orders for result in race.results)
     words = f"interrupted, so this is partial: {done} of {learners} learners finished {race.stream.name}"
     words += f" in all {orders} orders" * (orders > 1)
@@ -191,14 +202,23 @@ def _chosen(names: list[str] | None) -> list[Entry]:
 
 
 def _check_chosen(entries: list[Entry], streams: list[Stream], *, named: bool) -> None:
-    """Refuse an algorithm that was named but has no face for any of the streams."""
-    faces = {FACES[stream.task] for stream in streams}
+    """Refuse an algorithm that was named but can learn none of the streams."""
     for entry in entries:
         if not entry.online:
             raise Problem(f"{entry.name} learns from all rows at once and cannot race: leave it out")
-        if named and not faces & set(entry.classes):
+        if not named or any(_face(entry, stream) for stream in streams):
+            continue
+        if not {FACES[stream.task] for stream in streams} & set(entry.classes):
             kinds = " or ".join(sorted({stream.task for stream in streams}))
             raise Problem(f"{entry.name} does {' and '.join(entry.tasks)}, not {kinds}; leave it out or say --task")
+        raise Problem(f"{entry.name} knows two classes only, and {streams[0].name} has more: leave it out")
+
+
+def _face(entry: Entry, stream: Stream) -> type[Estimator] | None:
+    """The estimator for a stream; None if it cannot learn it."""
+    face = entry.classes.get(FACES[stream.task])
+    two = face is not None and issubclass(face, Classifier) and face.two_classes
+    return None if two and stream.classes is not None and len(stream.classes) > 2 else face
 
 
 def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -209,21 +229,32 @@ def _models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace)
         common["kernel"] = Gaussian(gamma)
     models = {}
     for entry in entries:
-        face = entry.classes.get(FACES[stream.task])
+        face = _face(entry, stream)
         if face is None:
             continue
         known = face().get_params(deep=False)
         settings = {k: v for k, v in common.items() if k in known} | LINEUP[stream.task].get(entry.name, {})
+        settings |= entry.settings
         if {"kernel", "budget"} <= known.keys():  # a pool of kernels knows its own
             settings["budget"] = arguments.budget or BUDGETS.get(stream.name, BUDGET)
-        models[entry.name] = face(**settings)
+        models[entry.title] = face(**settings)
     return models
 
 
 # -- what to show
 
 
-def _print(race: Standings) -> None:
+def _trivial(stream: Stream, arguments: argparse.Namespace) -> float:
+    """The error of the trivial answer over the same orders."""
+    orders = [stream.order(k, seed=arguments.seed)[: arguments.limit] for k in range(_orders(stream, arguments))]
+    return statistics.fmean(evaluate.trivial(stream.y[rows], stream.task) for rows in orders)
+
+
+def _orders(stream: Stream, arguments: argparse.Namespace) -> int:
+    return 1 if stream.ordered else arguments.orders
+
+
+def _print(race: Standings, arguments: argparse.Namespace) -> None:
     console = Console()
     console.print(Text.assemble((race.stream.name, "bold"), f": {race.stream.description}"))
     console.print(Text(report.summary(race), style="dim"))
@@ -235,14 +266,27 @@ def _print(race: Standings) -> None:
     heads |= {name: name.replace("_", " ") for name in race.results[0].measures}
     heads |= {"held_out": "held out", "size": "SV", "bytes": "KiB", "microseconds": "us per row"}
     ways = {"error": show, "deviation": show, "held_out": show, "bytes": _kibibytes, "size": "{:,.0f}".format}
-    ways |= {"p": "{:.3f}".format, "microseconds": report.show_time}
+    ways |= {"p": report.show_chance, "microseconds": report.show_time}
     data = race.table()
     used = [name for name in heads if any(row[name] is not None for row in data)]
-    rows = table("learner", *(heads[name] for name in used))
-    for row, result in zip(data, race.results, strict=True):
-        cells = ["" if row[name] is None else ways.get(name, "{:.3f}".format)(row[name]) for name in used]
-        rows.add_row(Text(result.name), *cells, style="bold" if race.is_best(result) else None)
-    console.print(rows, "", sep="\n")
+
+    def rows(names: list[str]) -> Table:
+        made = table("learner", *(heads[name] for name in names))
+        for row, result in zip(data, race.results, strict=True):
+            cells = ["" if row[name] is None else ways.get(name, "{:.3f}".format)(row[name]) for name in names]
+            made.add_row(Text(result.name), *cells, style="bold" if race.is_best(result) else None)
+        return made
+
+    dropped = print_whole(console, rows, used, ["bytes", "microseconds", "size"])
+    notes = {
+        "p: how likely the orders alone make such a difference from the best (paired t-tests, Holm)": "p" in used,
+        "SV: more than examples where a pool of learners adds up those of its components": "size" not in dropped
+        and any(result.size is not None and result.size > race.examples for result in race.results),
+        f"no room for {', '.join(heads[name] for name in dropped)}: see --json, or widen the terminal": dropped,
+    }
+    for note in (note for note, holds in notes.items() if holds):
+        console.print(Text(note, style="dim"))
+    console.print(trivial(race.stream.task, _trivial(race.stream, arguments)), "", sep="\n")
 
 
 def _kibibytes(size: float) -> str:
@@ -263,6 +307,7 @@ def _as_data(races: list[Standings], arguments: argparse.Namespace) -> dict[str,
                 "features": race.stream.features,
                 "measure": report.measure(race.stream.task),
                 "seed": arguments.seed,
+                "trivial": _trivial(race.stream, arguments),
                 "results": [
                     {name: finite(value) for name, value in row.items()}
                     | {

@@ -23,8 +23,8 @@ from onkel.cli.show import Walk, finite
 from onkel.cli.words import Problem, check_writable, seconds
 from onkel.evaluate import Result, Standings, settings
 from onkel.follower import Follower, Running
-from onkel.stream import Stream, Task, infer_task
-from onkel.tables import Block
+from onkel.stream import Stream, Task, counted, infer_task
+from onkel.tables import Block, Schema
 
 DEFAULT = "FOGD"  # which needs no settings
 ENOUGH = 50  # rows that tell a class from a number
@@ -56,7 +56,7 @@ def add(commands: Any) -> None:
         "--scale",
         choices=["running", "none"],
         default="running",
-        help="running (default): standardise dense features by what has been seen so far",
+        help="running (default): standardise dense features and real targets by what has been seen so far",
     )
     add = parser.add_argument_group("output").add_argument
     add("--checkpoint", type=Path, metavar="MODEL", help="write the model there, and go on from it if it is there")
@@ -75,6 +75,7 @@ def _run(arguments: argparse.Namespace) -> int:
     check_writable(arguments.checkpoint, "the model")
     check_writable(arguments.report, "the report")
     follower = _resumed(arguments)
+    arguments.before = 0 if follower is None else follower.seen
     with Interrupts() as interrupts, contextlib.ExitStack() as stack:
         walk = stack.enter_context(Walk(arguments.quiet, source.expected(arguments)))
         output = None if arguments.predictions is None else stack.enter_context(_predictions(arguments, follower))
@@ -98,7 +99,9 @@ def _follow(
     arguments.follower = follower
     skip = 0 if follower is None or _is_live(arguments) else follower.about.get("position", 0)
     saved = time.monotonic()
-    blocks = source.blocks(arguments)
+    schema = _columns(arguments, follower, again=skip > 0)
+    begun = schema.plain()
+    blocks = source.blocks(arguments, schema)
     if follower is None and arguments.task in (None, "auto"):
         arguments.task, blocks = _look(blocks)
     for block in blocks:
@@ -107,7 +110,9 @@ def _follow(
         if len(y) == 0:
             continue
         if follower is None:
-            follower = arguments.follower = _fresh(arguments, X)
+            follower = arguments.follower = _fresh(arguments, X, schema)
+        follower.schema = schema  # not before: until then it was behind the place of the model
+        follower.about["schema"] = begun
         with interrupts.waiting():
             try:
                 said = follower.learn(X, y)
@@ -135,7 +140,7 @@ def _is_live(arguments: argparse.Namespace) -> bool:
 
 def _told(arguments: argparse.Namespace, follower: Follower, problem: Exception) -> str:
     kept = f"; {arguments.checkpoint} is as it was at the last checkpoint" if arguments.checkpoint else ""
-    return f"after {follower.seen:,} examples: {problem}{kept}"
+    return f"after {counted(follower.seen, 'example')}: {problem}{kept}"
 
 
 def _look(blocks: Iterator[Block]) -> tuple[Task, Iterator[Block]]:
@@ -172,10 +177,19 @@ def _agrees(model: Any, wanted: list[tuple[str, Any]]) -> bool:
     return settings(other) == settings(model)
 
 
-def _fresh(arguments: argparse.Namespace, X: Any) -> Follower:
-    model = models.make(arguments.model or DEFAULT, arguments.task, dict(arguments.set))
-    scaled = arguments.scale == "running" and (arguments.encode or not scipy.sparse.issparse(X))
-    follower = Follower(model, Running() if scaled else None)
+def _columns(arguments: argparse.Namespace, follower: Follower | None, again: bool) -> Schema:
+    """What is known of the columns before the first row: if it is read `again`, what was known then."""
+    begun = None if follower is None else follower.schema
+    if follower is not None and again and "schema" in follower.about:
+        begun = Schema.of(follower.about["schema"])
+    return source.schema(arguments, begun)
+
+
+def _fresh(arguments: argparse.Namespace, X: Any, schema: Schema) -> Follower:
+    model = models.make(arguments.model or DEFAULT, arguments.task, dict(arguments.set), schema)
+    scaled = arguments.scale == "running" and (schema.texts or not scipy.sparse.issparse(X))
+    goal = Running() if arguments.scale == "running" and arguments.task == "regression" else None
+    follower = Follower(model, Running(schema.numbers if schema.texts else None) if scaled else None, goal)
     follower.about = {"source": arguments.stream, "position": 0, "written": 0}
     return follower
 
@@ -262,18 +276,20 @@ def _tell(arguments: argparse.Namespace, follower: Follower | None, status: int)
     else:
         print(_in_words(arguments, follower), file=channel)
     if arguments.report is not None:
-        stopped = f"Interrupted after {follower.seen:,} examples, so this is partial." if status else ""
+        stopped = f"Interrupted after {counted(follower.seen, 'example')}, so this is partial." if status else ""
         _write_report(arguments, follower, stopped)
     if status:
         again = "; the same command goes on from here" if arguments.checkpoint and not _is_live(arguments) else ""
-        print(f"onkel: interrupted after {follower.seen:,} examples{again}", file=sys.stderr)
+        print(f"onkel: interrupted after {counted(follower.seen, 'example')}{again}", file=sys.stderr)
 
 
 def _in_words(arguments: argparse.Namespace, follower: Follower) -> str:
     error = report.show_error(follower.task)(follower.error)
     each = report.show_time(1e6 * follower.seconds / max(follower.seen, 1))
+    new = follower.seen - arguments.before
+    news = f" ({f'{new:,} new' if new else 'nothing new'})" if arguments.before else ""
     lines = [
-        f"{_title(arguments)}: {follower.seen:,} examples, {report.measure(follower.task)} {error}, "
+        f"{_title(arguments)}: {counted(follower.seen, 'example')}{news}, {report.measure(follower.task)} {error}, "
         f"{follower.model.n_support_:,} SV, {each} us per example",
         f"learner: {type(follower.model).__name__}",
     ]
@@ -292,6 +308,7 @@ def _as_data(arguments: argparse.Namespace, follower: Follower, status: int) -> 
         "task": follower.task,
         "measure": report.measure(follower.task),
         "examples": follower.seen,
+        "new": follower.seen - arguments.before,
         "error": finite(follower.error),
         "size": follower.model.n_support_,
         "seconds": follower.seconds,
@@ -304,7 +321,7 @@ def _write_report(arguments: argparse.Namespace, follower: Follower, notice: str
     """The page of a race with one learner; of its stream nothing is kept but what it was like."""
     y: Any = follower.classes if follower.task == "classification" else np.zeros(1)
     X = scipy.sparse.csr_matrix((len(y), follower.model.n_features_in_))
-    like = Stream(_title(arguments), X, y, follower.task, f"{follower.seen:,} examples so far", ordered=True)
+    like = Stream(_title(arguments), X, y, follower.task, f"{counted(follower.seen, 'example')} so far", ordered=True)
     result = Result(type(follower.model).__name__, settings(follower.model), (follower.trace,))
     try:
         race = Standings(like, (result,), follower.seen)

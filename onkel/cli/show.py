@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from rich import box
@@ -15,9 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from onkel import report
-from onkel.datasets import Stream
+from onkel.datasets import Stream, Task
 from onkel.evaluate import Lap
 from onkel.follower import Follower
+from onkel.stream import counted
 
 REFRESH = 0.1  # seconds between two pictures of the progress
 
@@ -64,12 +65,12 @@ class Display:
         seen, seconds = int(trace.seen[-1]), self.seconds[lap.name] + float(trace.seconds[-1])
         if seen == self.examples:
             self.seconds[lap.name] = seconds
-        counted = trace.task == "classification" and math.isfinite(trace.total[-1])
+        told = trace.task == "classification" and math.isfinite(trace.total[-1])
         self.progress.update(
             self.lines[lap.name],
             completed=lap.order * self.examples + seen,
             error=self.error(float(trace.error[-1])),
-            count=f"{trace.mistakes[-1]:,} mistakes" if counted else "",
+            count=counted(int(trace.mistakes[-1]), "mistake") if told else "",
             size="" if trace.size is None else f"{trace.size[-1]:,} SV",
             seconds=f"{seconds:.1f} s",
         )
@@ -109,7 +110,7 @@ class Walk:
             self.first, self.begun = follower.seen, now
         rate = (follower.seen - self.first) / max(now - self.begun, 1e-9)
         error = report.show_error(follower.task)(follower.error)
-        words = [f"{follower.seen:,} examples", error, f"{follower.model.n_support_:,} SV"]
+        words = [counted(follower.seen, "example"), error, f"{follower.model.n_support_:,} SV"]
         if rate > 0:
             words.append(f"{rate:,.0f}/s")
         if rate > 0 and self.total is not None:
@@ -148,6 +149,30 @@ def table(first: str, *others: str, justify: Literal["left", "right"] = "right")
     for name in others:
         rows.add_column(name, justify=justify)
     return rows
+
+
+def print_whole(
+    console: Console, rows: Callable[[list[str]], Table], columns: Sequence[str], dispensable: Sequence[str]
+) -> list[str]:
+    """Print a table with no number cut, on a narrow terminal without dispensable columns; those that were left out."""
+    kept, dropped = list(columns), []
+    for name in dispensable:
+        if console.is_terminal and name in kept and _width(console, rows(kept)) > console.width:
+            kept.remove(name)
+            dropped.append(name)
+    made = rows(kept)
+    Console(width=max(console.width, _width(console, made))).print(made)
+    return dropped
+
+
+def _width(console: Console, rows: Table) -> int:
+    return console.measure(rows, options=console.options.update(width=10_000)).maximum
+
+
+def trivial(task: Task, error: float) -> Text:
+    """A line to measure learners by."""
+    answer = "the most frequent class so far" if task == "classification" else "the mean so far"
+    return Text(f"to compare: {report.show_error(task)(error)} by answering {answer}", style="dim")
 
 
 def finite(value: Any) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from onkel import datasets
 from onkel.cli.words import Problem, names
 from onkel.datasets import Block, Stream
+from onkel.tables import Schema
 
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")  # beginnings of archives
 FACES = {"classification": "Classifier", "regression": "Regressor"}
@@ -21,7 +23,7 @@ def add(parser: argparse.ArgumentParser, *, default: str | None = None, scale: s
     demo = ", or demo: four small streams (default)" if default else ""
     words = f"a file ({', '.join(datasets.ENDINGS)}), - for standard input, {named}{demo}"
     parser.add_argument("stream", nargs=None if default is None else "?", default=default, metavar="STREAM", help=words)
-    group = _add_files(parser, datasets.ENCODE)
+    group = _add_files(parser)
     group("--scale", choices=["auto", "none"], help=f"auto (default): {scale}")
     group("--keep-order", action="store_true", help="learn the rows as they stand, not shuffled")
 
@@ -30,17 +32,16 @@ def add_input(parser: argparse.ArgumentParser, *, labelled: bool = True) -> None
     """Let a command ask for a stream that is read block by block."""
     words = f"a file ({', '.join(datasets.ENDINGS)}), - for standard input, or a name (see: onkel data)"
     parser.add_argument("stream", metavar="STREAM", help=words)
-    parser.set_defaults(labelled=labelled)
-    _add_files(parser, ("hash",), labelled)
+    _add_files(parser, labelled)
 
 
-def _add_files(parser: argparse.ArgumentParser, encodings: Sequence[str], labelled: bool = True) -> Any:
+def _add_files(parser: argparse.ArgumentParser, labelled: bool = True) -> Any:
     """What can be said about files; the names of the options are those that messages of the readers advise."""
     add = parser.add_argument_group("files").add_argument
     add("--target", metavar="NAME", help="target column of a table (npz: target array, default y)")
     add("--drop", type=names, metavar="A,B", help="columns of a table to leave out")
     add("--missing", choices=datasets.MISSING, help="missing values: fill with the mean so far, or drop the row")
-    add("--encode", choices=encodings, help="make features of texts (default: refuse them)")
+    add("--encode", choices=datasets.ENCODE, help="make features of texts (default: refuse them)")
     add("--no-header", action="store_true", help="the first line of a CSV file is data; its columns are 1, 2, ...")
     add("--format", choices=datasets.FORMATS, help="default: by the ending of the name, or the first line")
     if labelled:
@@ -48,44 +49,44 @@ def _add_files(parser: argparse.ArgumentParser, encodings: Sequence[str], labell
     return add
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What was said about a file, for its reader."""
-    return {
-        "target": arguments.target,
-        "drop": arguments.drop or (),
-        "missing": arguments.missing,
-        "encode": arguments.encode,
-        "header": not arguments.no_header,
-        "format": arguments.format,
-    }
+def schema(arguments: argparse.Namespace, known: Schema | None = None) -> Schema:
+    """How columns are to be read: as a model knows them, and as was said."""
+    known = known or Schema()
+    if known.features is not None and arguments.encode not in (None, known.encode):
+        learned = f"with --encode {known.encode}" if known.encode else "without --encode"
+        raise Problem(f"the model has learned {learned}; omit --encode {arguments.encode}")
+    return replace(
+        known,
+        target=arguments.target or known.target,
+        drop=list(dict.fromkeys([*known.drop, *(arguments.drop or ())])),
+        missing=arguments.missing or known.missing,
+        encode=arguments.encode or known.encode,
+    )
 
 
-def streams(arguments: argparse.Namespace, *, scaled: bool = True) -> list[Stream]:
+def streams(arguments: argparse.Namespace, *, scaled: bool = True, columns: Schema | None = None) -> list[Stream]:
     """The streams that were asked for; files brought to scale if that is wanted."""
     if arguments.stream != "demo" and _is_file(arguments.stream):
         how: dict[str, Any] = {"task": arguments.task or "auto", "ordered": arguments.keep_order}
-        stream = datasets.read(arguments.stream, **how, **_options(arguments))
+        stream = datasets.read(arguments.stream, **how, schema=columns or schema(arguments), **_form(arguments))
         return [stream.scaled() if scaled and arguments.scale != "none" else stream]
-    _refuse_options(arguments, ("task", "scale", "keep_order"))
     chosen = datasets.DEMO if arguments.stream == "demo" else [arguments.stream]
-    return [datasets.load(name) for name in chosen]
+    found = [datasets.load(name) for name in chosen]
+    _refuse_options(arguments, ("task", "scale", "keep_order"))
+    return found
 
 
-def blocks(arguments: argparse.Namespace) -> Iterator[Block]:
-    """The stream that was asked for, block by block."""
+def blocks(arguments: argparse.Namespace, columns: Schema, learning: bool = True) -> Iterator[Block]:
+    """The stream that was asked for, block by block; `columns` learns of them."""
     if _is_file(arguments.stream):
-        labelled = arguments.labelled or arguments.target is not None
-        return datasets.chunks(arguments.stream, labelled=labelled, **_options(arguments))
+        return datasets.chunks(arguments.stream, schema=columns, learning=learning, **_form(arguments))
+    stream = datasets.load(arguments.stream)
     _refuse_options(arguments)
-    return pieces(datasets.load(arguments.stream))
+    return pieces(stream)
 
 
-def has_targets(arguments: argparse.Namespace) -> bool:
-    """Whether the blocks come with targets, to compare predictions with."""
-    if arguments.target is not None or not _is_file(arguments.stream):
-        return True
-    endings = [format for ending, format in datasets.ENDINGS.items() if ending in Path(arguments.stream).suffixes]
-    return (arguments.format or next(iter(endings), None)) in ("libsvm", "npz")
+def _form(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {"header": not arguments.no_header, "format": arguments.format}
 
 
 def pieces(stream: Stream, rows: int = 1000) -> Iterator[Block]:

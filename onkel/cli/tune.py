@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from collections.abc import Sequence
@@ -13,12 +14,13 @@ import scipy.sparse
 from rich.console import Console
 from rich.text import Text
 
-from onkel import report, tuning
+from onkel import evaluate, report, tuning
 from onkel.cli import models, source
-from onkel.cli.show import Walk, finite, table
-from onkel.cli.words import Problem, check_writable, jobs, names, positive, whole, width
+from onkel.cli.show import Walk, finite, table, trivial
+from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
-from onkel.stream import Stream
+from onkel.stream import Stream, counted
+from onkel.tables import Schema
 from onkel.tuning import Candidate, Tuned
 
 SHOWN = 10  # candidates
@@ -34,7 +36,7 @@ def add(commands: Any) -> None:
         epilog=f"Grids: {', '.join(tuning.GRIDS)} (papers by their keys).",
     )
     parser.set_defaults(run=_tune)
-    source.add(parser, scale="standardise dense features")
+    source.add(parser, scale="standardise dense features and real targets")
     add = parser.add_argument_group("settings").add_argument
     add("--algorithms", type=names, default=["FOGD"], metavar="A,B", help="whose settings (default FOGD)")
     add("--grid", choices=tuning.GRIDS, default="default", metavar="NAME", help="values to try (default: default)")
@@ -67,22 +69,27 @@ def _values(text: str) -> tuple[str, list[Any]]:
 
 def _tune(arguments: argparse.Namespace) -> int:
     check_writable(arguments.save, "the model")
-    if arguments.save is not None and arguments.encode == "onehot":
-        raise Problem("a model with --encode onehot could not read another file; to keep it, say --encode hash")
     if arguments.stream == "demo":
         raise Problem("tune one stream at a time; demo is four")
-    (stream,) = source.streams(arguments, scaled=False)
+    columns = source.schema(arguments)
+    (stream,) = source.streams(arguments, scaled=False, columns=columns)
     X, scale = stream.X, None
-    if arguments.scale != "none" and not scipy.sparse.issparse(X):
-        scale = Running()
+    if arguments.scale != "none" and (columns.texts or not scipy.sparse.issparse(X)):
+        scale = Running(columns.numbers if columns.texts else None)
         scale.learn(X.astype(float))
         X = scale.apply(X.astype(float))
+    y, goal, unit = stream.y, None, 1.0
+    if arguments.scale != "none" and stream.task == "regression":
+        goal = Running()
+        goal.follow(y)
+        unit = float(goal.moments[1][0]) or 1.0  # a target that never varies has none
+        y = goal.apply(y[:, None])[:, 0]
     rows = stream.order(0, seed=arguments.seed)[: arguments.limit]
-    settings = _settings(arguments, stream)
+    settings = _settings(arguments, stream, columns)
     walk = Walk(arguments.quiet)
 
     def show(seen: int, left: Sequence[Candidate]) -> None:
-        best = left[0]
+        best = _measured(left[0], unit)
         walk.tell(seen / len(rows), f"{len(left)} of {len(settings)} settings left", _error(best), best.name)
 
     try:
@@ -90,7 +97,7 @@ def _tune(arguments: argparse.Namespace) -> int:
             tuned = tuning.tune(
                 settings,
                 X[rows],
-                stream.y[rows],
+                y[rows],
                 cost=arguments.cost,
                 classes=stream.classes,
                 n_jobs=arguments.jobs,
@@ -98,23 +105,32 @@ def _tune(arguments: argparse.Namespace) -> int:
             )
     except ValueError as problem:
         raise Problem(f"{stream.name}: {problem}") from None
+    tuned = dataclasses.replace(tuned, candidates=tuple(_measured(one, unit) for one in tuned.candidates))
+    if arguments.save is not None:  # before anything is printed, as whoever reads may go away
+        winner = tuned.candidates[0]
+        follower = Follower(winner.model, scale, goal)
+        follower.seen, follower.total, follower.seconds = winner.seen, winner.total, winner.seconds
+        follower.schema = columns
+        follower.about = {"source": stream.name, "position": 0, "written": 0}
+        _save(follower, arguments)
+    baseline = evaluate.trivial(stream.y[rows], stream.task)
     if arguments.json:
-        print(json.dumps(_as_data(tuned, stream), indent=1))
+        print(json.dumps(_as_data(tuned, stream, baseline), indent=1))
     else:
-        _print(tuned, stream)
-    if arguments.save is not None:
-        _save(arguments, tuned, stream, scale)
+        _print(tuned, stream, baseline)
     return 0
 
 
-def _settings(arguments: argparse.Namespace, stream: Stream) -> dict[str, Any]:
+def _settings(arguments: argparse.Namespace, stream: Stream, columns: Schema) -> dict[str, Any]:
     """All settings to try, by name."""
     made: dict[str, Any] = {}
     fixed, tried, used = dict(arguments.set), dict(arguments.tried), set()
-    for name in arguments.algorithms:
-        model = models.make(name, stream.task, {"random_state": arguments.seed} | fixed)
+    for entry in algorithms(arguments.algorithms):
+        model = models.make(entry.title, stream.task, {"random_state": arguments.seed} | fixed, columns)
         known = {"gamma", *model.get_params(deep=False)}
-        values = tuning.values(model, arguments.grid, stream.features) | tried
+        variant = {key: [value] for key, value in entry.settings.items()}
+        features = len(columns.features or ()) or stream.features
+        values = variant | tuning.values(model, arguments.grid, features) | tried
         used |= known & set(tried)
         made |= tuning.grid(model, **{key: value for key, value in values.items() if key in known - set(fixed)})
     for name in set(tried) - used:
@@ -122,31 +138,45 @@ def _settings(arguments: argparse.Namespace, stream: Stream) -> dict[str, Any]:
     return made
 
 
+def _measured(candidate: Candidate, unit: float) -> Candidate:
+    """Its squared errors in the units of the target."""
+    return dataclasses.replace(candidate, total=candidate.total * unit**2)
+
+
 def _error(candidate: Candidate) -> str:
     return report.show_error(candidate.task)(candidate.error)
 
 
-def _print(tuned: Tuned, stream: Stream) -> None:
+def _print(tuned: Tuned, stream: Stream, baseline: float) -> None:
     console = Console()
     console.print(Text.assemble((stream.name, "bold"), f": {stream.description}"))
-    words = f"{len(tuned.candidates)} settings over {tuned.examples:,} examples, at the cost of {tuned.cost:.1f} runs"
-    console.print(Text(f"{words} ({tuned.seconds:.1f} s)", style="dim"))
+    words = f"{counted(len(tuned.candidates), 'setting')} over {counted(tuned.examples, 'example')}"
+    cost = f"at the cost of {tuned.cost:.1f} runs ({tuned.seconds:.1f} s)"
+    console.print(Text(f"{words}, {cost}", style="dim"))
+    if tuned.refused:
+        why = next(iter(tuned.refused.values()))
+        console.print(
+            Text(f"{counted(len(tuned.refused), 'setting')} left out that make no learner, such as: {why}", style="dim")
+        )
     rows = table("setting", report.measure(stream.task), "examples")
     for candidate in tuned.candidates[:SHOWN]:
         rows.add_row(Text(candidate.name), _error(candidate), f"{candidate.seen:,}")
     console.print(rows)
     if len(tuned.candidates) > SHOWN:
         console.print(f"and {len(tuned.candidates) - SHOWN} more that were dropped earlier")
+    console.print(trivial(stream.task, baseline))
 
 
-def _as_data(tuned: Tuned, stream: Stream) -> dict[str, Any]:
+def _as_data(tuned: Tuned, stream: Stream, baseline: float) -> dict[str, Any]:
     return {
         "stream": stream.name,
         "task": stream.task,
         "measure": report.measure(stream.task),
         "examples": tuned.examples,
+        "trivial": baseline,
         "cost": tuned.cost,
         "seconds": tuned.seconds,
+        "refused": dict(tuned.refused),
         "candidates": [
             {
                 "name": one.name,
@@ -160,11 +190,7 @@ def _as_data(tuned: Tuned, stream: Stream) -> dict[str, Any]:
     }
 
 
-def _save(arguments: argparse.Namespace, tuned: Tuned, stream: Stream, scale: Running | None) -> None:
-    winner = tuned.candidates[0]
-    follower = Follower(winner.model, scale)
-    follower.seen, follower.total, follower.seconds = winner.seen, winner.total, winner.seconds
-    follower.about = {"source": stream.name, "position": 0, "written": 0}
+def _save(follower: Follower, arguments: argparse.Namespace) -> None:
     try:
         follower.save(arguments.save)
     except OSError as problem:

@@ -7,8 +7,16 @@ import math
 import os
 import re
 from pathlib import Path
+from typing import NoReturn
 
 from onkel.algorithms import Entry, find
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose problems are one sentence, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see: {self.prog} --help\n")
 
 
 class Problem(Exception):
@@ -16,9 +24,9 @@ class Problem(Exception):
 
 
 def algorithms(names: list[str]) -> list[Entry]:
-    """The algorithms of these names, each once."""
+    """The algorithms and variants of these names, each once."""
     try:
-        return list({entry.name: entry for entry in map(find, names)}.values())
+        return list({entry.title: entry for entry in map(find, names)}.values())
     except ValueError as error:
         raise Problem(str(error)) from None
 
@@ -41,16 +49,18 @@ def names(text: str) -> list[str]:
 
 
 def whole(text: str) -> int:
-    """A whole number."""
-    if not re.fullmatch("[0-9]+", text):
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
-    return int(text)
+    """A whole number, 0 or more."""
+    return _whole(text, 0)
 
 
 def positive(text: str) -> int:
     """A whole number above zero."""
-    if whole(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be > 0, got {text!r}")
+    return _whole(text, 1)
+
+
+def _whole(text: str, least: int) -> int:
+    if not re.fullmatch("[0-9]+", text) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= {least}, got {text!r}")
     return int(text)
 
 
