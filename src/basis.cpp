@@ -151,7 +151,7 @@ void Basis<T>::widen(std::size_t columns) {
         tiled_ = false;
         tiles_ = {};
         nonzeros_ = {};
-        flags_.clear();
+        flags_ = Flags<T>(0, false);
         return;
     }
     flags_.widen(columns);
@@ -392,7 +392,10 @@ void Basis<T>::load(const Store& store, const std::string& prefix) {
         const std::size_t rows = store.shape(dense)[0];
         const std::size_t columns = store.shape(dense)[1];
         if (columns != columns_ || x.size() != rows * columns) Store::refuse(dense, "has the wrong shape");
-        if (rows) tiled_ = true;
+        if (rows) {
+            tiled_ = true;
+            flags_.widen(columns_);
+        }
         for (std::size_t i = 0; i < rows; ++i) append({x.data() + i * columns, nullptr, columns});
     } else {
         const std::vector<T> data = store.get<T>(prefix + ".data", 1);

@@ -59,7 +59,10 @@ public:
     };
 
     Basis(std::size_t columns, bool sparse)
-        : columns_(columns), sparse_(sparse), tiled_(!sparse || columns <= dense_columns), flags_(columns, !sparse) {}
+        : columns_(columns),
+          sparse_(sparse),
+          tiled_(!sparse || columns <= dense_columns),
+          flags_(tiled_ ? columns : 0, !sparse) {}
 
     std::size_t n() const { return n_; }
     std::size_t columns() const { return columns_; }
