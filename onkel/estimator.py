@@ -10,6 +10,7 @@ import copy
 import math
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
@@ -569,8 +570,25 @@ def _known(name: str) -> type[Estimator]:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` wrote."""
+    """Read the model of a file."""
+    return _restored(path, *read(path))
+
+
+def load_alone(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote; it warns if the file also says how examples become its features."""
     arrays, config = read(path)
+    model = _restored(path, arrays, config)
+    beside = config.get("follower") or {}
+    if beside.get("scale") or beside.get("goal") or beside.get("schema", {}).get("features"):
+        warnings.warn(
+            f"{os.fspath(path)} also holds a scale or columns, which the model alone does not apply: its features and "
+            "targets are as they were learned; onkel.follower.Follower.load takes them as they are in the stream",
+            stacklevel=2,
+        )
+    return model
+
+
+def _restored(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -> Any:
     try:
         cls = _known(config["algorithm"])
         model, run = cls(**_from_plain(config["params"])), config["run"]

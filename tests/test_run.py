@@ -174,7 +174,7 @@ def test_a_run_is_that_of_the_library(table: Path, tmp_path: Path, capsys: Captu
     assert said.read_text().split("\n")[1:-1] == expected[1:]
     assert (summary["examples"], summary["error"], summary["size"]) == (600, follower.error, follower.model.n_support_)
     assert (summary["learner"], summary["settings"]["budget"]) == ("RBPClassifier", "20")
-    model = onkel.load(file)
+    model = Follower.load(file).model
     np.testing.assert_array_equal(model.dual_coef_, follower.model.dual_coef_)
 
 
@@ -237,7 +237,8 @@ def test_interrupted_it_leaves_a_checkpoint_and_a_report(tmp_path: Path, number:
     assert process.returncode == status, err
     assert "interrupted after 4,000 examples" in err
     assert "Traceback" not in err
-    assert Follower.load(tmp_path / "model").seen == onkel.load(tmp_path / "model").t_ == 4000
+    follower = Follower.load(tmp_path / "model")
+    assert follower.seen == follower.model.t_ == 4000
     page = (tmp_path / "page.html").read_text()
     assert "PAClassifier" in page
     assert "Interrupted after 4,000 examples, so this is partial." in page
@@ -666,7 +667,7 @@ def test_inspect_says_what_a_model_is(model: Path, table: Path, tmp_path: Path, 
     capsys.readouterr()
     assert main(["inspect", str(model), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    loaded = onkel.load(model)
+    loaded = Follower.load(model).model
     assert data["learner"] == "PAClassifier"
     assert (data["examples"], data["features"], data["classes"]) == (600, 2, ["down", "up"])
     assert data["support vectors"] == loaded.n_support_
@@ -686,8 +687,22 @@ def test_a_model_saved_by_hand_can_go_on(table: Path, tmp_path: Path, capsys: Ca
     file = tmp_path / "model"
     onkel.PAClassifier().partial_fit(stream.X, stream.y).save(file)
     assert main(["run", str(table), "--target", "label", "--checkpoint", str(file)]) == 0
-    assert onkel.load(file).t_ == 1200
-    assert evaluate.task_of(onkel.load(file)) == "classification"
+    model = Follower.load(file).model
+    assert model.t_ == 1200
+    assert evaluate.task_of(model) == "classification"
+
+
+@pytest.mark.parametrize("words", [["--scale", "none"], [], ["--target", "a", "--drop", "label"]])
+def test_a_model_taken_from_its_scale_and_columns_warns(words: list[str], table: Path, tmp_path: Path) -> None:
+    file = tmp_path / "model"
+    assert main(["run", str(table), "--target", "label", "--model", "PA", "--checkpoint", str(file), *words]) == 0
+    with pytest.warns(UserWarning, match=r"onkel\.follower\.Follower\.load") as told:
+        onkel.load(file)
+    assert told[0].filename == __file__
+    svmlight = tmp_path / "stream.svm"
+    svmlight.write_text("1 1:0.5\n-1 2:0.5\n")  # sparse, so not scaled, and without names: the model says all
+    assert main(["run", str(svmlight), "--task", "classification", "--checkpoint", str(tmp_path / "alone")]) == 0
+    onkel.load(tmp_path / "alone")
 
 
 def test_leftovers_of_the_dead_are_removed_and_of_the_living_not(tmp_path: Path) -> None:
