@@ -541,6 +541,14 @@ def test_older_models_and_those_saved_alone(table: Path, tmp_path: Path, capsys:
         assert said(capsys, "predict", file, table, "--target", "label") == turned.tolist()
 
 
+def test_another_variant_is_another_learner(table: Path, tmp_path: Path, capsys: Capture) -> None:
+    words = ["run", table, "--target", "label", "--checkpoint", tmp_path / "model"]
+    said(capsys, *words, "--model", "PA-II")
+    assert "PAClassifier(variant='II')" in refused(capsys, *words, "--model", "PA-I")
+    for same in ("PA-II", "pa-ii", "PA"):
+        said(capsys, *words, "--model", same)
+
+
 def test_a_stream_that_has_a_name(capsys: Capture) -> None:
     assert main(["run", "digits", "--model", "PA", "--set", "gamma=0.25"]) == 0
     out = capsys.readouterr().out

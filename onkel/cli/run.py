@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse
 
 from onkel import report
+from onkel.algorithms import find
 from onkel.cli import models, source
 from onkel.cli.show import Walk, finite
 from onkel.cli.words import Problem, check_writable, seconds
@@ -161,8 +162,11 @@ def _resumed(arguments: argparse.Namespace) -> Follower | None:
     if arguments.checkpoint is None or not arguments.checkpoint.exists():
         return None
     follower = models.read(arguments.checkpoint)
-    wanted = models.make(arguments.model, follower.task, {}) if arguments.model else follower.model
-    if type(wanted) is not type(follower.model) or not _agrees(follower.model, arguments.set):
+    wanted, said = follower.model, arguments.set
+    if arguments.model:
+        wanted = models.make(arguments.model, follower.task, {})
+        said = [*find(arguments.model).settings.items(), *said]
+    if type(wanted) is not type(follower.model) or not _agrees(follower.model, said):
         raise Problem(
             f"{arguments.checkpoint} holds {follower.model!r}; omit --model and --set to go on with it, "
             "or name another checkpoint"
