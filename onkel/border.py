@@ -18,6 +18,13 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SPARSE = ("csr", "csc", "coo")
+_MISSING = {
+    "None",
+    "nan",
+    "NaN",
+    "NaT",
+    "<NA>",
+}  # as they are written; pandas' NA cannot be compared, not even with itself
 
 
 def is_frame(X: Any) -> bool:
@@ -146,7 +153,7 @@ def checked_labels(labels: Any, name: str) -> Array:
     if y.dtype.kind == "O":
         kinds = sorted({_kind(label) for label in y})
         if len(kinds) > 1 or kinds[0] not in ("str", "number", "bool"):
-            at = next((i for i, label in enumerate(y) if label is None or label != label), None)
+            at = next((i for i, label in enumerate(y) if _kind(label) != "str" and str(label) in _MISSING), None)
             if at is not None:
                 raise ValueError(f"{name} contains {y[at]} in row {at}: drop or repair that label first")
             at = next((i for i, label in enumerate(y) if _kind(label) != _kind(y[0])), 0)
