@@ -18,13 +18,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SPARSE = ("csr", "csc", "coo")
-_MISSING = {
-    "None",
-    "nan",
-    "NaN",
-    "NaT",
-    "<NA>",
-}  # as they are written; pandas' NA cannot be compared, not even with itself
+_MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}  # in words: pandas' NA does not even compare with itself
 
 
 def is_frame(X: Any) -> bool:

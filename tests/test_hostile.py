@@ -827,9 +827,7 @@ def test_labels_of_another_kind_are_named_with_their_row():
         row = 2 if isinstance(labels[0], (str, int)) else 0
         refuses([f"y contains {labels[2]} in row {row}"], onkel.PAClassifier().fit, X, pd.Series(labels, dtype=object))
     for kind, labels in {"Int64": [1, 2, None], "string": ["a", "b", None], "boolean": [True, False, None]}.items():
-        refuses(
-            ["y contains (<NA>|NaN or infinity) in row 2"], onkel.PAClassifier().fit, X, pd.Series(labels, dtype=kind)
-        )
+        refuses(["y contains (<NA>|NaN.*) in row 2"], onkel.PAClassifier().fit, X, pd.Series(labels, dtype=kind))
     refuses(["of one kind", "3 in row 2"], onkel.PAClassifier().fit, X, np.array(["a", "b", 3], dtype=object))
     model = onkel.PAClassifier()
     model.learn_one({"a": 1.0}, True)
