@@ -264,6 +264,15 @@ def test_every_name_of_the_papers_is_that_algorithm_or_variant(entry: Entry) -> 
             assert (found.name, found.title, found.settings) == (entry.name, variant, settings)
             assert found.classes[face] is cls
             cls(**settings)._check_params()
+            assert [name for name, other in cls.variants.items() if other == settings] == [variant]
+
+
+def test_hyphens_make_no_other_learner(table: Path, capsys: Capture) -> None:
+    assert main([*race_of(table), "--algorithms", "BPA-S,bpas,BPAS", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["races"]
+    assert [result["name"] for result in found["results"]] == ["BPA-S"]
+    spelt = {name.replace("-", "").lower() for entry in onkel.catalogue() for name in (entry.name, *entry.variants)}
+    assert len(spelt) == sum(1 + len(entry.variants) for entry in onkel.catalogue())
 
 
 def test_variants_are_learners_of_their_own(table: Path, capsys: Capture) -> None:

@@ -83,18 +83,22 @@ def catalogue() -> list[Entry]:
 
 
 def find(name: str) -> Entry:
-    """The algorithm or variant with that name or alias, whatever the case."""
-    wanted = name.lower()
+    """The algorithm or variant with that name or alias, whatever the case and the hyphens."""
+    wanted = _letters(name)
     for entry in catalogue():
         names = {entry.name, *entry.aliases, *(cls.__name__ for cls in entry.classes.values())}
-        if wanted in {n.lower() for n in names}:
+        if wanted in map(_letters, names):
             return entry
         for variant in entry.variants:
-            if wanted == variant.lower():
+            if wanted == _letters(variant):
                 classes = {face: cls for face, cls in entry.classes.items() if variant in cls.variants}
                 return replace(entry, classes=classes, variant=variant)
     known = [entry.name for entry in catalogue()]
     spelt = {other.lower(): other for entry in catalogue() for other in (*entry.aliases, *entry.variants, entry.name)}
-    near = difflib.get_close_matches(wanted, spelt, n=1)
+    near = difflib.get_close_matches(name.lower(), spelt, n=1)
     meant = f"did you mean {spelt[near[0]]}? " if near else ""
     raise ValueError(f"no algorithm is called {name!r}; {meant}known are {', '.join(known)}")
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("-", "")

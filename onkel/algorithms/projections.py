@@ -158,7 +158,6 @@ class BPAClassifier(Classifier):
     paper: ClassVar[str] = WANG
     variants: ClassVar[Variants] = {
         "BPA-S": {"variant": "simple"},
-        "BPAS": {"variant": "simple"},
         "BPA-NN": {"variant": "nearest"},
         "BPA-P": {"variant": "projecting"},
     }
