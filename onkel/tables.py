@@ -250,8 +250,8 @@ class Table:
         if not texts:
             return values
         rows, features, signs = [], [], []
-        for j, column in texts.items():
-            for i, cell in enumerate(column):
+        for i, row in enumerate(zip(*texts.values(), strict=True)):  # row by row: blocks must not matter
+            for j, cell in zip(texts, row, strict=True):
                 feature, sign = self._feature(self.names[j], cell) if cell else (None, 0.0)
                 if feature is not None:
                     rows.append(i)

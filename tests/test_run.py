@@ -495,6 +495,17 @@ def test_texts_that_come_later_widen_the_model(tmp_path: Path, capsys: Capture) 
     assert new == missing
 
 
+def test_a_table_of_texts_that_grows_ends_with_the_model_of_one_run(tmp_path: Path, capsys: Capture) -> None:
+    rows = [f"u{i % 7 * (i // 50)},v{i % 5 * (i // 50)},{i % 3 % 2}\n" for i in range(200)]
+    data, grown, once = tmp_path / "data.csv", tmp_path / "grown", tmp_path / "once"
+    words = ["run", data, "--target", "y", "--encode", "onehot", "--model", "PA", "--checkpoint"]
+    for n in (100, 103, 200):
+        data.write_text("u,v,y\n" + "".join(rows[:n]))
+        said(capsys, *words, grown)
+    said(capsys, *words, once)
+    assert_same_model(grown, once)
+
+
 def test_the_width_goes_by_the_columns_of_the_table(tmp_path: Path, capsys: Capture) -> None:
     data = write_mixed(tmp_path / "data.csv", range(1000))
     errors = {}
