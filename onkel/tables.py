@@ -172,6 +172,7 @@ class Table:
             texts = [j for j in self.kept if _first_text(columns[j]) is not None]
             self._refuse_texts(texts, columns, place)
             schema.features, schema.texts = [self.names[j] for j in self.kept], [self.names[j] for j in texts]
+        if not schema.sums.size:
             schema.sums, schema.counts = np.zeros(schema.numbers), np.zeros(schema.numbers, np.int64)
 
     # -- cells

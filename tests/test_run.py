@@ -503,7 +503,47 @@ def test_a_table_of_texts_that_grows_ends_with_the_model_of_one_run(tmp_path: Pa
         data.write_text("u,v,y\n" + "".join(rows[:n]))
         said(capsys, *words, grown)
     said(capsys, *words, once)
-    assert_same_model(grown, once)
+    (arrays, config), (others, other) = parts_of(grown), parts_of(once)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, others[name])
+    assert config["follower"] == other["follower"]  # the rest tells with how many columns each began
+
+
+@pytest.mark.parametrize(
+    ("begun", "other", "sentence"),
+    [
+        (["--encode", "onehot"], ["--encode", "hash"], "learned with --encode onehot; omit --encode hash"),
+        (["--encode", "onehot"], ["--target", "size"], "was begun with --target y; omit --target size"),
+        (["--encode", "onehot"], ["--drop", "size"], "lacks columns that the model has learned from: size"),
+        (["--encode", "onehot", "--missing", "drop"], ["--missing", "mean"], "was begun with --missing drop; omit"),
+        (["--drop", "kind"], [], "'big' is not a number, as those before were"),
+    ],
+)
+def test_a_file_goes_on_as_it_was_begun(
+    begun: list[str], other: list[str], sentence: str, tmp_path: Path, capsys: Capture
+) -> None:
+    data, file = tmp_path / "data.csv", tmp_path / "model"
+    rows = [f"{i % 7},k{i % 3},{i % 2}\n" for i in range(60)]
+    data.write_text("".join(["size,kind,y\n", *rows]))
+    said(capsys, "run", data, "--target", "y", *begun, "--checkpoint", file)
+    before = file.read_bytes()
+    data.write_text("".join(["size,kind,y\n", *rows, "1,k1,1\n" if other else "big,k1,1\n"]))
+    assert sentence in refused(capsys, "run", data, *other, "--checkpoint", file)
+    assert file.read_bytes() == before
+
+
+def test_what_is_missing_later_may_be_filled(tmp_path: Path, capsys: Capture) -> None:
+    """The advice can be followed: nothing was missing before, so the place in the file stays."""
+    data, file = tmp_path / "data.csv", tmp_path / "model"
+    rows = [f"{i % 7},{i % 2}\n" for i in range(60)]
+    data.write_text("".join(["a,y\n", *rows]))
+    words = ["run", data, "--target", "y", "--checkpoint", file]
+    said(capsys, *words)
+    data.write_text("".join(["a,y\n", *rows, ",1\n"]))
+    assert "(--missing mean)" in refused(capsys, *words)
+    said(capsys, *words, "--missing", "mean")
+    assert Follower.load(file).seen == 61
+    assert Follower.load(file).schema.sums.tolist() == [sum(i % 7 for i in range(60))]
 
 
 def test_the_width_goes_by_the_columns_of_the_table(tmp_path: Path, capsys: Capture) -> None:
