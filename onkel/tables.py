@@ -114,7 +114,7 @@ class Table:
     source : name of the file, for messages.
     names : of the columns.
     schema : what is known of them; learned here as rows come.
-    learning : False: to predict. Nothing is learned of the columns, and targets are NaN if their column is not there.
+    learning : False: to predict. Nothing is learned of the columns, and targets are NaN where there are none.
     """
 
     def __init__(self, source: str, names: Sequence[str], schema: Schema, learning: bool = True) -> None:
@@ -161,7 +161,7 @@ class Table:
             values, texts = values[rows], [[column[i] for i in rows] for column in texts]
             goal = [goal[i] for i in rows]
             place = _chosen(place, rows)
-        y = np.array(goal) if self.target < 0 else self._targets(goal, place)
+        y = self._known_targets(goal, place)
         self._fill(values)
         return Block(self._features_of(values, dict(zip(coded, texts, strict=True)), len(y)), y)
 
@@ -212,7 +212,7 @@ class Table:
         holes = {j: np.isnan(values[:, k]) for k, j in enumerate(numbers)}
         holes |= {j: np.array([not cell for cell in column]) for j, column in zip(coded, texts, strict=True)}
         gaps = {j: hole for j, hole in holes.items() if hole.any()}
-        unlabelled = np.array([self.target >= 0 and _is_missing(cell) for cell in goal])
+        unlabelled = np.array([self.learning and _is_missing(cell) for cell in goal])
         if self.schema.missing != "drop" and unlabelled.any():
             i = int(np.flatnonzero(unlabelled)[0])
             place_ = self._cell(place, i, self.target)
@@ -276,6 +276,16 @@ class Table:
                 )
             words[column, cell] = len(words)
         return words.get((column, cell)), 1.0
+
+    def _known_targets(self, cells: Cells, place: Place) -> NDArray[Any]:
+        """Targets, NaN where there is none, which may be if they are only to be compared with."""
+        known = [i for i, cell in enumerate(cells) if self.learning or not _is_missing(cell)]
+        targets = self._targets([cells[i] for i in known], _chosen(place, known))
+        if len(known) == len(cells):
+            return targets
+        y = np.full(len(cells), np.nan, object if targets.dtype.kind == "U" else np.float64)
+        y[known] = targets
+        return y
 
     def _targets(self, cells: Cells, place: Place) -> NDArray[Any]:
         """Whole numbers if possible, else real numbers, else texts, as the first block has decided."""

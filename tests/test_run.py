@@ -436,7 +436,8 @@ def test_what_was_said_of_the_file_is_kept_in_the_model(tmp_path: Path, capsys: 
     assert "learned with --encode onehot; omit --encode hash" in refused(
         capsys, "predict", file, unlabelled, "--encode", "hash"
     )
-    assert "has no column 'z'" in refused(capsys, "predict", file, unlabelled, "--target", "z")
+    assert main(["predict", str(file), str(unlabelled), "--target", "z"]) == 2
+    assert "has no targets in a column 'z'; omit --target" in capsys.readouterr().err
     assert "columns" in "".join(said(capsys, "inspect", file))
 
 
@@ -471,6 +472,21 @@ def test_predict_leaves_no_row_out_unless_it_is_said(tmp_path: Path, capsys: Cap
     assert "the value is missing" in refused(capsys, "predict", file, data)
     assert len(said(capsys, "predict", file, data, "--missing", "drop")) == 90
     assert len(said(capsys, "predict", file, data, "--missing", "mean")) == 100
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), ("0", "1"), ("0.25", "0.5")])
+def test_predict_needs_no_targets(labels: tuple[str, str], tmp_path: Path, capsys: Capture) -> None:
+    data, file = tmp_path / "data.csv", tmp_path / "model"
+    data.write_text("".join(["a,y\n", *(f"{i % 2},{labels[i % 2]}\n" for i in range(60))]))
+    said(capsys, "run", data, "--target", "y", "--model", "PA", "--checkpoint", file)
+    expected = said(capsys, "predict", file, data)[:3]
+    for targets, known in (((labels[0], "", "?"), "on 1 example"), (("", "", ""), "")):
+        data.write_text("a,y\n" + "".join(f"{i % 2},{target}\n" for i, target in enumerate(targets)))
+        for more in ([], ["--missing", "drop"]):
+            assert main(["predict", str(file), str(data), *more]) == 0
+            output = capsys.readouterr()
+            assert output.out.splitlines() == expected
+            assert output.err.endswith(f"{known}\n") if known else output.err == ""
 
 
 def test_texts_that_come_later_widen_the_model(tmp_path: Path, capsys: Capture) -> None:

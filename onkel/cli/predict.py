@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from onkel import report
 from onkel.cli import models, source
 from onkel.cli.words import Problem
@@ -46,9 +44,6 @@ def _predict(arguments: argparse.Namespace) -> int:
     if arguments.missing is None and columns.missing == "drop":
         columns.missing = None  # every row gets its prediction, unless it is said here
     for block in source.blocks(arguments, columns, learning=False):
-        labelled = block.y.dtype.kind != "f" or not np.isnan(block.y).any()
-        if arguments.target is not None and not labelled:
-            raise Problem(f"{arguments.stream} has no column {arguments.target!r}")
         try:
             said = follower.predict(block.X)
             scores = follower.scores(block.X).tolist() if arguments.scores else [None] * len(said)
@@ -59,9 +54,11 @@ def _predict(arguments: argparse.Namespace) -> int:
         )
         sys.stdout.flush()
         count += len(said)
-        if labelled:
-            total += _errors(follower, said, block.y)
-            known += len(said)
+        pairs = [(one, y) for one, y in zip(said, block.y.tolist(), strict=True) if y == y]  # NaN: not known
+        total += sum(_loss(follower, one, y) for one, y in pairs)
+        known += len(pairs)
+    if arguments.target and not known:
+        raise Problem(f"{arguments.stream} has no targets in a column {arguments.target!r}; omit --target")
     if known and not arguments.quiet:
         error = total / known if follower.task == "classification" else math.sqrt(total / known)
         shown = report.show_error(follower.task)(error)
@@ -69,10 +66,8 @@ def _predict(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _errors(follower: Follower, said: list[Any], y: Any) -> float:
-    if follower.task == "regression":
-        return float(np.square(np.asarray(said) - np.asarray(y, float)).sum())
-    return float(sum(prediction != label for prediction, label in zip(said, y.tolist(), strict=True)))
+def _loss(follower: Follower, said: Any, label: Any) -> float:
+    return float(said != label) if follower.task == "classification" else float((said - label) ** 2)
 
 
 def _line(arguments: argparse.Namespace, number: int, said: Any, scores: Any) -> str:
