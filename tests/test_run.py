@@ -587,6 +587,21 @@ def test_a_model_of_tune_knows_its_texts(tmp_path: Path, capsys: Capture) -> Non
     assert Follower.load(file).seen == 1000
 
 
+def test_hashed_texts_are_not_cut_to_a_model_of_something_else(tmp_path: Path, capsys: Capture) -> None:
+    data, file = tmp_path / "data.csv", tmp_path / "model"
+    data.write_text("a,b,y\n1,red,0\n0,blue,1\n")
+    words = [data, "--target", "y", "--encode", "hash"]
+    onkel.PAClassifier().partial_fit(np.eye(2), [0, 1]).save(file)
+    sentence = "hashed, X has 1025 features, but the examples before had 2"
+    assert sentence in refused(capsys, "predict", file, *words)
+    assert sentence in refused(capsys, "run", *words, "--checkpoint", file)
+    (block,) = datasets.chunks(data, target="y", encode="hash")
+    onkel.PAClassifier().partial_fit(block.X, block.y).save(file)
+    assert said(capsys, "predict", file, *words) == ["0", "1"]
+    onkel.PARegressor().partial_fit(np.eye(1), [0]).save(file)
+    assert "the target 'red' is not a number" in refused(capsys, "predict", file, data, "--target", "b", "--drop", "y")
+
+
 def test_older_models_and_those_saved_alone(table: Path, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "model"
     said(capsys, "run", table, "--target", "label", "--model", "PA", "--checkpoint", file)

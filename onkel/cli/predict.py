@@ -40,7 +40,9 @@ def _predict(arguments: argparse.Namespace) -> int:
     if arguments.scores and follower.task == "regression":
         raise Problem("--scores are for classification; a prediction of a regression is its score")
     total, known, count = 0.0, 0, 0
-    columns = source.schema(arguments, follower.schema)
+    columns = follower.schema = source.schema(arguments, follower.schema)
+    if follower.task == "regression":
+        columns.labels = "f"  # texts are refused where they stand
     if arguments.missing is None and columns.missing == "drop":
         columns.missing = None  # every row gets its prediction, unless it is said here
     for block in source.blocks(arguments, columns, learning=False):
