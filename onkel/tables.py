@@ -130,6 +130,7 @@ class Table:
         self.target = -1
         if learning or (schema.target in self.names and schema.target not in schema.drop):
             self.target = _target_column(source, self.names, schema.target)
+        self.needed = schema.features is not None  # all columns, by a model
         self.kept = _feature_columns(source, self.names, self.target, schema)
         self.filled = self.dropped = 0
 
@@ -220,10 +221,11 @@ class Table:
         if self.schema.missing is None and gaps:
             j, hole = min(gaps.items(), key=lambda gap: (int(np.flatnonzero(gap[1])[0]), gap[0]))
             counts = listed([f"{self.names[k]} {int(gaps[k].sum())}" for k in sorted(gaps)])
+            remedies = ["fill with the mean so far (--missing mean)", "leave such rows out (--missing drop)"]
+            remedies += [] if self.needed else [f"leave out the column ({_drop(self.names[j])})"]
             raise DataError(
                 f"{self._cell(place, int(np.flatnonzero(hole)[0]), j)}: the value is missing (in these {len(goal):,} "
-                f"rows: {counts}); fill with the mean so far (--missing mean), leave such rows out (--missing drop), "
-                f"or the column ({_drop(self.names[j])})"
+                f"rows: {counts}); {', '.join(remedies[:-1])}, or {remedies[-1]}"
             )
         if self.schema.missing != "drop":
             return None

@@ -364,6 +364,15 @@ def test_features_of_texts_do_not_depend_on_blocks() -> None:
     assert words[0] == words[1]
 
 
+def test_a_read_that_is_refused_teaches_nothing(tmp_path: Path) -> None:
+    schema = Schema(target="y", encode="onehot")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("onkel.cells._TEXT", 20)
+        with pytest.raises(DataError, match="the value is missing"):
+            read(written(tmp_path, "a,b,y\n" + "1,p,0\n" * 9 + ",q,1\n", "x.csv"), schema=schema)
+    assert schema.plain() == Schema(target="y", encode="onehot").plain()
+
+
 def test_a_name_is_no_category(tmp_path: Path) -> None:
     path = written(tmp_path, "my name,y\n" + "".join(f"row {i},{i % 2}\n" for i in range(1200)), "x.csv")
     words = r"1,200 different texts in 1,200 rows, a name and .*--drop 'my name'.*--encode hash"

@@ -469,7 +469,9 @@ def test_missing_values_are_filled_with_the_means_of_training(
 def test_predict_leaves_no_row_out_unless_it_is_said(tmp_path: Path, capsys: Capture) -> None:
     data, file = write_mixed(tmp_path / "data.csv", range(100)), tmp_path / "model"
     said(capsys, "run", data, *MIXED, "--missing", "drop", "--checkpoint", file)
-    assert "the value is missing" in refused(capsys, "predict", file, data)
+    sentence = refused(capsys, "predict", file, data)
+    assert "the value is missing" in sentence
+    assert "--drop" not in sentence  # the model needs the column
     assert len(said(capsys, "predict", file, data, "--missing", "drop")) == 90
     assert len(said(capsys, "predict", file, data, "--missing", "mean")) == 100
 
@@ -600,6 +602,14 @@ def test_hashed_texts_are_not_cut_to_a_model_of_something_else(tmp_path: Path, c
     assert said(capsys, "predict", file, *words) == ["0", "1"]
     onkel.PARegressor().partial_fit(np.eye(1), [0]).save(file)
     assert "the target 'red' is not a number" in refused(capsys, "predict", file, data, "--target", "b", "--drop", "y")
+
+
+def test_a_model_of_arrays_predicts_other_files(tmp_path: Path, capsys: Capture) -> None:
+    data, file = tmp_path / "x.npz", tmp_path / "model"
+    np.savez(data, X=np.eye(2), z=[0, 1])
+    said(capsys, "run", data, "--target", "z", "--checkpoint", file)
+    (tmp_path / "x.svm").write_text("0 1:1\n1 2:1\n")
+    assert len(said(capsys, "predict", file, tmp_path / "x.svm")) == 2
 
 
 def test_older_models_and_those_saved_alone(table: Path, tmp_path: Path, capsys: Capture) -> None:
