@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
@@ -37,11 +37,16 @@ _FEW_TEXTS = 50  # so many may be different in every row
 _MOST_DENSE = 1000  # columns; wider tables with texts stay sparse
 
 
-class Block(NamedTuple):
-    """Some examples: X (n, d), dense or CSR, and y (n,)."""
+@dataclass(frozen=True)
+class Block:
+    """Some examples, which unpack into X (n, d), dense or CSR, and y (n,); of a table also their rows in it, from 0."""
 
     X: Any
     y: NDArray[Any]
+    rows: NDArray[np.int64] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.X, self.y))
 
     def pieces(self, rows: int) -> Iterator[Block]:
         """The same in blocks of at most so many rows."""
@@ -50,8 +55,8 @@ class Block(NamedTuple):
         if len(self.y) <= rows:
             yield self
         else:
-            for start in range(0, len(self.y), rows):
-                yield Block(self.X[start : start + rows], self.y[start : start + rows])
+            for part in (slice(start, start + rows) for start in range(0, len(self.y), rows)):
+                yield Block(self.X[part], self.y[part], None if self.rows is None else self.rows[part])
 
 
 @dataclass
@@ -132,7 +137,7 @@ class Table:
             self.target = _target_column(source, self.names, schema.target)
         self.needed = schema.features is not None  # all columns, by a model
         self.kept = _feature_columns(source, self.names, self.target, schema)
-        self.filled = self.dropped = 0
+        self.read = self.filled = self.dropped = 0
 
     def wanted(self) -> list[int]:
         """Of each column: 0 not needed, 1 numbers, 2 texts or not known yet."""
@@ -157,14 +162,17 @@ class Table:
         values = np.column_stack([empty, *(self._numbers(j, columns[j], place) for j in numbers)])
         texts = [_stripped(columns[j]) for j in coded]
         goal = columns[self.target]
+        numbered = np.arange(self.read, self.read + len(goal))
+        self.read += len(goal)
         rows = self._complete(values, texts, goal, place)
         if rows is not None:
+            numbered = numbered[rows]
             values, texts = values[rows], [[column[i] for i in rows] for column in texts]
             goal = [goal[i] for i in rows]
             place = _chosen(place, rows)
         y = self._known_targets(goal, place)
         self._fill(values)
-        return Block(self._features_of(values, dict(zip(coded, texts, strict=True)), len(y)), y)
+        return Block(self._features_of(values, dict(zip(coded, texts, strict=True)), len(y)), y, numbered)
 
     def _begin(self, columns: Sequence[Cells], place: Place) -> None:
         """Find out what the features are, if nobody knows."""

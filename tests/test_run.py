@@ -466,13 +466,18 @@ def test_missing_values_are_filled_with_the_means_of_training(
     np.testing.assert_array_equal(*(Follower.load(one).model.support_vectors_ for one in (file, other)))
 
 
-def test_predict_leaves_no_row_out_unless_it_is_said(tmp_path: Path, capsys: Capture) -> None:
+def test_predict_leaves_no_row_out_unless_it_is_said(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, file = write_mixed(tmp_path / "data.csv", range(100)), tmp_path / "model"
     said(capsys, "run", data, *MIXED, "--missing", "drop", "--checkpoint", file)
     sentence = refused(capsys, "predict", file, data)
     assert "the value is missing" in sentence
     assert "--drop" not in sentence  # the model needs the column
     assert len(said(capsys, "predict", file, data, "--missing", "drop")) == 90
+    monkeypatch.setattr("onkel.cells._TEXT", 500)
+    rows = [json.loads(line)["row"] for line in said(capsys, "predict", file, data, "--missing", "drop", "--json")]
+    assert rows == [i for i in range(100) if i % 10 != 3]  # those of the file
     assert len(said(capsys, "predict", file, data, "--missing", "mean")) == 100
 
 

@@ -51,9 +51,8 @@ def _predict(arguments: argparse.Namespace) -> int:
             scores = follower.scores(block.X).tolist() if arguments.scores else [None] * len(said)
         except ValueError as problem:
             raise Problem(f"{arguments.stream}: {problem}") from None
-        sys.stdout.writelines(
-            _line(arguments, count + i, one, score) for i, (one, score) in enumerate(zip(said, scores, strict=True))
-        )
+        rows = range(count, count + len(said)) if block.rows is None else block.rows.tolist()
+        sys.stdout.writelines(_line(arguments, *each) for each in zip(rows, said, scores, strict=True))
         sys.stdout.flush()
         count += len(said)
         pairs = [(one, y) for one, y in zip(said, block.y.tolist(), strict=True) if y == y]  # NaN: not known
