@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -633,8 +634,10 @@ def test_older_models_and_those_saved_alone(table: Path, tmp_path: Path, capsys:
     frame = __import__("pandas").read_csv(table)
     onkel.PAClassifier().fit(frame[["b", "a"]], frame["label"]).save(file)
     turned = onkel.load(file).predict(frame[["b", "a"]])
-    with pytest.warns(UserWarning, match="valid feature names"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         assert said(capsys, "predict", file, table, "--target", "label") == turned.tolist()
+        said(capsys, "run", table, "--target", "label", "--checkpoint", file)
 
 
 def test_a_stream_that_has_a_name(capsys: Capture) -> None:
