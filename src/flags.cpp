@@ -23,13 +23,15 @@ bool Flags<T>::pack(const Row<T>& x, Word<T>* ones) const {
 template <class T>
 void Flags<T>::choose() {
     std::vector<Word<T>> mask(mask_.size());
+    std::vector<Word<T>> unsteady(mask_.size());
+    bool whole = true;
     for (std::size_t j = 0; j < fractions_.size(); ++j) {
+        whole &= fractions_[j] == 0;
         if (fractions_[j] == 0) mask[j / bits] |= bit(j);
+        if (fractions_[j] > 0 && fractions_[j] < seldom) unsteady[j / bits] |= bit(j);
     }
-    if (std::any_of(fractions_.begin(), fractions_.end(), [](std::uint32_t count) { return count > 0; })) {
-        for (Word<T>& word : mask) {
-            if (!partly_ || std::popcount(word) < worth) word = 0;
-        }
+    for (std::size_t w = 0; !whole && w < mask.size(); ++w) {
+        if (!partly_ || unsteady[w] || std::popcount(mask[w]) < worth) mask[w] = 0;
     }
     std::vector<std::int32_t> others;
     for (std::size_t j = 0; j < fractions_.size(); ++j) {

@@ -44,8 +44,8 @@ public:
             const std::size_t j = x.index ? x.index[e] : e;
             if (x.values[e] == 1) {
                 word(n_, j / bits) |= bit(j);
-            } else if (x.values[e] != 0 && fractions_[j]++ == 0) {
-                changed_ = true;
+            } else if (x.values[e] != 0) {
+                changed_ |= at_border(fractions_[j]++);
             }
         }
         ++n_;
@@ -54,7 +54,7 @@ public:
 
     // What row i had in a column, before it is removed.
     void drop(std::size_t j, T value) {
-        if (value != 0 && value != 1 && --fractions_[j] == 0) changed_ = true;
+        if (value != 0 && value != 1) changed_ |= at_border(--fractions_[j]);
     }
     // The last row takes its place.
     void remove(std::size_t i) {
@@ -78,11 +78,16 @@ public:
 private:
     static constexpr std::size_t bits = 8 * sizeof(T);
     static constexpr int worth = 8;  // flags in a word, to be counted rather than compared one by one
+    // A word with a column of fewer fractions than this, but some, is not counted: its columns would be flags now and
+    // then only, and every change costs those who look ahead.
+    static constexpr std::uint32_t seldom = 16;
 
     static Word<T> bit(std::size_t j) { return Word<T>{1} << j % bits; }
     Word<T>& word(std::size_t i, std::size_t w) {
         return tiles_[i / lanes<T> * stride() + w * lanes<T> + i % lanes<T>];
     }
+    // Does one more fraction in a column with so many make a difference?
+    static bool at_border(std::uint32_t fractions) { return fractions == 0 || fractions == seldom - 1; }
     void settle() {
         if (changed_) choose();
     }

@@ -299,7 +299,8 @@ public:
         }
         born.back() = t;
         diagonal.back() = kxx;
-        if (now_ + 1 < block_end_) {  // those ahead meet the tile it is in, the others there once more
+        if (now_ + 1 < block_end_ &&
+            basis.version() == version_) {  // those ahead meet the tile it is in, the others there once more
             const std::size_t next = now_ + 1 - block_begin_;
             const Range tile{(n() - 1) / lanes<T> * lanes<T>, n()};
             kernel_->rows(basis, block_.slice(next, block_.n - next), tile, work, k_.data() + next * stride_, stride_);

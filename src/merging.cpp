@@ -276,7 +276,7 @@ void TwinVectors::enter(Expansion<T>& f, const Offer<T>& offer) {
     const double s = round.s[0];
     if ((by_margin_ ? round.y * s : std::abs(s)) > admit_ || round.kxx <= 0) return;
     if (!sane(C_ * round.weight)) throw Diverged(beyond("C times the sample weight is ", C_ * round.weight));
-    if (kernel_.n() != f.n()) remember(f);
+    if (kernel_.n() != f.n() || version_ != doubles_.version(f)) remember(f);
     const bool full = f.n() == budget_;
     std::vector<double> depths;  // -|f| of the twins
     for (std::size_t i = 0; full && i < f.n(); ++i) {
@@ -387,6 +387,7 @@ void TwinVectors::forget(std::size_t i) {
 // All that `note` would know.
 template <class T>
 void TwinVectors::remember(const Expansion<T>& f) {
+    version_ = doubles_.version(f);
     kernel_.clear();
     squares_.clear();
     std::vector<std::vector<double>> rows;

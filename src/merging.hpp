@@ -95,8 +95,9 @@ private:
     double precision_;
     bool by_margin_;
     Doubles doubles_;
-    Square kernel_;   // k(x_i, x_j)
-    Square squares_;  // |x_i - x_j|^2
+    Square kernel_;            // k(x_i, x_j)
+    Square squares_;           // |x_i - x_j|^2
+    std::size_t version_ = 0;  // of the terms when all kernel values were computed
     WeightedSvm svm_;
 };
 

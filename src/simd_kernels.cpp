@@ -61,7 +61,7 @@ INLINE Vector<double, N> load_doubles(const T* from) {
     // gcc 12 would convert two floats at a time
     if constexpr (N == 4 && sizeof(T) == 4) return (Vector<double, 4>)_mm256_cvtps_pd(_mm_loadu_ps(from));
 #endif
-#ifdef __AVX512F__
+#if ONKEL_VECTOR_BYTES == 64
     if constexpr (N == 8 && sizeof(T) == 4)
         return (Vector<double, 8>)_mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(from));
 #endif
@@ -105,9 +105,9 @@ INLINE Wide<T> absolute(Wide<T> v) {
 
 template <class T>
 INLINE bool any(WideBits<T> bits) {
-#ifdef __AVX512F__
+#if ONKEL_VECTOR_BYTES == 64
     return _mm512_test_epi64_mask((__m512i)bits, (__m512i)bits) != 0;
-#elif defined(__AVX__)
+#elif ONKEL_VECTOR_BYTES == 32
     return !_mm256_testz_si256((__m256i)bits, (__m256i)bits);
 #else
     const auto halves = (Vector<std::int64_t, 2>)bits;
@@ -160,7 +160,7 @@ INLINE void in_blocks(size_t n, Call call) {
 // spread it by an instruction of its own, to use it again, and that one takes the place of a multiplication.
 template <class T>
 INLINE Wide<T> minus_spread(Wide<T> v, const T* x) {
-#ifdef __AVX512F__
+#if ONKEL_VECTOR_BYTES == 64
     if constexpr (sizeof(T) == 4) {
         asm("vsubps %2%{1to16%}, %1, %0" : "=v"(v) : "v"(v), "m"(*x));
     } else {
@@ -174,7 +174,7 @@ INLINE Wide<T> minus_spread(Wide<T> v, const T* x) {
 
 template <class T>
 INLINE Wide<T> add_times_spread(Wide<T> sum, Wide<T> v, const T* x) {
-#ifdef __AVX512F__
+#if ONKEL_VECTOR_BYTES == 64
     if constexpr (sizeof(T) == 4) {
         asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(v), "m"(*x));
     } else {
@@ -199,7 +199,7 @@ using WideWord = Vector<Word<T>, width<T>>;
 // How many bits are set in each word.
 template <class T>
 INLINE WideWord<T> count_bits(WideWord<T> v) {
-#ifdef __AVX512VPOPCNTDQ__
+#if defined(__AVX512VPOPCNTDQ__) && ONKEL_VECTOR_BYTES == 64
     if constexpr (sizeof(T) == 4) return (WideWord<T>)_mm512_popcnt_epi32((__m512i)v);
     return (WideWord<T>)_mm512_popcnt_epi64((__m512i)v);
 #else
@@ -252,7 +252,7 @@ void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, siz
         UNROLL for (size_t g = 0; g < G; ++g) {
             UNROLL for (size_t p = 0; p < parts; ++p) {
                 auto z = load_aligned<Wide<T>>(tiles + g * stride + j * lanes<T> + p * width<T>);
-#ifdef __AVX512F__
+#if ONKEL_VECTOR_BYTES == 64
                 asm("" : "+v"(z));  // or gcc loads it again for every query
 #endif
                 UNROLL for (size_t q = 0; q < Q; ++q) {
@@ -307,7 +307,7 @@ bool pack(const T* x, size_t columns, const Word<T>* mask, Word<T>* ones) {
         const size_t end = columns - w * bits < bits ? columns - w * bits : bits;
         Word<T> one = 0, other = 0;
         size_t j = 0;
-#ifdef __AVX512F__
+#if ONKEL_VECTOR_BYTES == 64
         for (; j < end; j += width<T>) {
             const size_t left = end - j;
             const unsigned here = left < width<T> ? (1u << left) - 1 : ~0u;
@@ -466,7 +466,7 @@ void transposed(const T* tiles, size_t stride, size_t count, const T* v, size_t 
 template <class T>
 struct Powers;
 
-#ifdef __AVX512F__
+#if ONKEL_VECTOR_BYTES == 64
 
 constexpr int root_bits = 4;
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from streams import CASE_IDS, CASES, build, learn, task_of
 
 import onkel
 from onkel.kernels import Gaussian, Laplacian, Linear, Polynomial
@@ -123,3 +124,24 @@ def test_every_instruction_set(instructions, tmp_path):
     subprocess.run([sys.executable, str(program), str(tmp_path / "out.npy")], env=environment, check=True, timeout=300)
     expected = np.concatenate([learned(k, *STREAMS[s], "native")[0] for k in KERNELS for s in STREAMS])
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "params"), CASES, ids=CASE_IDS)
+def test_every_estimator_in_pieces(name, params):
+    """One by one, saved and loaded on the way, is all at once, while columns become flags and cease to be."""
+    random = np.random.default_rng(3)
+    X = (random.random((100, 32)) < 0.3).astype(float)
+    X[:, 0] = random.normal(size=100)
+    for column in (1, 2, 3):
+        X[random.random(100) < 0.05, column] = 0.3
+    goal = X[:, :5].sum(axis=1) - X[:, -5:].sum(axis=1)
+    y = {"Classifier": np.where(goal > 0, 1.0, -1.0), "Regressor": goal / 5, "Detector": None}
+    with onkel.engine("native"):
+        whole, pieces = build(name, **params), build(name, **params)
+        target = y[task_of(whole)]
+        scores = []
+        expected = learn(whole, X, target)
+        for i in range(100):
+            scores.append(learn(pieces, X[i : i + 1], None if target is None else target[i : i + 1]))
+            pieces = pickle.loads(pickle.dumps(pieces)) if i in (40, 55, 56, 80) else pieces
+        np.testing.assert_array_equal(np.concatenate(scores), expected)
