@@ -437,8 +437,8 @@ def test_what_was_said_of_the_file_is_kept_in_the_model(tmp_path: Path, capsys: 
     assert "learned with --encode onehot; omit --encode hash" in refused(
         capsys, "predict", file, unlabelled, "--encode", "hash"
     )
-    assert main(["predict", str(file), str(unlabelled), "--target", "z"]) == 2
-    assert "has no targets in a column 'z'; omit --target" in capsys.readouterr().err
+    assert main(["predict", str(file), str(unlabelled), "--target", "z"]) == 0
+    assert "has no targets in a column 'z' to compare with" in capsys.readouterr().err
     assert "columns" in "".join(said(capsys, "inspect", file))
 
 
