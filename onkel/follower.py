@@ -198,6 +198,8 @@ class Follower:
             X = self.scale.learn(X) if learning else self.scale.apply(X)
         if scipy.sparse.issparse(X):
             width = getattr(self.model, "n_features_in_", X.shape[1])
+            if X.shape[1] != width and self.schema.encode == "hash":  # the only matrix of a table that never widens
+                raise ValueError(f"hashed, X has {X.shape[1]} features, but the examples before had {width}")
             if X.shape[1] > width and learning:
                 self.model.widen(X.shape[1])
             elif X.shape[1] > width:

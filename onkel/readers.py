@@ -86,7 +86,8 @@ def chunks(
     schema = schema or Schema(target, drop, missing, encode)
     with _opened(source, format) as (name, file, kind):
         if kind == "libsvm":
-            _check_no_columns(name, "a LIBSVM file has no named columns, and its target comes first", schema)
+            asked = schema if learning else replace(schema, target=None)  # that may be the model's, of an npz file
+            _check_no_columns(name, "a LIBSVM file has no named columns, and its target comes first", asked)
             blocks = _libsvm(name, file, zero_based)
         elif kind == "npz":
             _check_no_columns(name, "an npz file has no named columns", replace(schema, target=None))
@@ -139,10 +140,10 @@ def read(
             X = X[:, 1:] if used > 0 else X
         else:
             names, parts = _TABLES[kind](name, file, header)
-            schema.labels = "U"  # until all are known
-            table = Table(name, names, schema)
+            table = Table(name, names, replace(schema, words=dict(schema.words), labels="U"))  # until all are known
             X, y = _joined(name, (table.block(columns, place) for columns, place in parts(table)))
             X, y = dense(X), table.typed(y)
+            vars(schema).update(vars(table.schema))
             note = f"; {counted(table.dropped, 'row')} with missing values left out" if table.dropped else ""
             note += f"; {table.filled:,} missing values filled with the mean so far" if table.filled else ""
     short = "standard input" if str(path) == "-" else Path(path).name

@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
@@ -37,11 +37,16 @@ _FEW_TEXTS = 50  # so many may be different in every row
 _MOST_DENSE = 1000  # columns; wider tables with texts stay sparse
 
 
-class Block(NamedTuple):
-    """Some examples: X (n, d), dense or CSR, and y (n,)."""
+@dataclass(frozen=True)
+class Block:
+    """Some examples, which unpack into X (n, d), dense or CSR, and y (n,); of a table also their rows in it, from 0."""
 
     X: Any
     y: NDArray[Any]
+    rows: NDArray[np.int64] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.X, self.y))
 
     def pieces(self, rows: int) -> Iterator[Block]:
         """The same in blocks of at most so many rows."""
@@ -50,8 +55,8 @@ class Block(NamedTuple):
         if len(self.y) <= rows:
             yield self
         else:
-            for start in range(0, len(self.y), rows):
-                yield Block(self.X[start : start + rows], self.y[start : start + rows])
+            for part in (slice(start, start + rows) for start in range(0, len(self.y), rows)):
+                yield Block(self.X[part], self.y[part], None if self.rows is None else self.rows[part])
 
 
 @dataclass
@@ -114,7 +119,7 @@ class Table:
     source : name of the file, for messages.
     names : of the columns.
     schema : what is known of them; learned here as rows come.
-    learning : False: to predict. Nothing is learned of the columns, and targets are NaN if their column is not there.
+    learning : False: to predict. Nothing is learned of the columns, and targets are NaN where there are none.
     """
 
     def __init__(self, source: str, names: Sequence[str], schema: Schema, learning: bool = True) -> None:
@@ -130,8 +135,9 @@ class Table:
         self.target = -1
         if learning or (schema.target in self.names and schema.target not in schema.drop):
             self.target = _target_column(source, self.names, schema.target)
+        self.needed = schema.features is not None  # all columns, by a model
         self.kept = _feature_columns(source, self.names, self.target, schema)
-        self.filled = self.dropped = 0
+        self.read = self.filled = self.dropped = 0
 
     def wanted(self) -> list[int]:
         """Of each column: 0 not needed, 1 numbers, 2 texts or not known yet."""
@@ -156,14 +162,17 @@ class Table:
         values = np.column_stack([empty, *(self._numbers(j, columns[j], place) for j in numbers)])
         texts = [_stripped(columns[j]) for j in coded]
         goal = columns[self.target]
+        numbered = np.arange(self.read, self.read + len(goal))
+        self.read += len(goal)
         rows = self._complete(values, texts, goal, place)
         if rows is not None:
+            numbered = numbered[rows]
             values, texts = values[rows], [[column[i] for i in rows] for column in texts]
             goal = [goal[i] for i in rows]
             place = _chosen(place, rows)
-        y = np.array(goal) if self.target < 0 else self._targets(goal, place)
+        y = self._known_targets(goal, place)
         self._fill(values)
-        return Block(self._features_of(values, dict(zip(coded, texts, strict=True)), len(y)), y)
+        return Block(self._features_of(values, dict(zip(coded, texts, strict=True)), len(y)), y, numbered)
 
     def _begin(self, columns: Sequence[Cells], place: Place) -> None:
         """Find out what the features are, if nobody knows."""
@@ -172,6 +181,7 @@ class Table:
             texts = [j for j in self.kept if _first_text(columns[j]) is not None]
             self._refuse_texts(texts, columns, place)
             schema.features, schema.texts = [self.names[j] for j in self.kept], [self.names[j] for j in texts]
+        if not schema.sums.size:
             schema.sums, schema.counts = np.zeros(schema.numbers), np.zeros(schema.numbers, np.int64)
 
     # -- cells
@@ -211,7 +221,7 @@ class Table:
         holes = {j: np.isnan(values[:, k]) for k, j in enumerate(numbers)}
         holes |= {j: np.array([not cell for cell in column]) for j, column in zip(coded, texts, strict=True)}
         gaps = {j: hole for j, hole in holes.items() if hole.any()}
-        unlabelled = np.array([self.target >= 0 and _is_missing(cell) for cell in goal])
+        unlabelled = np.array([self.learning and _is_missing(cell) for cell in goal])
         if self.schema.missing != "drop" and unlabelled.any():
             i = int(np.flatnonzero(unlabelled)[0])
             place_ = self._cell(place, i, self.target)
@@ -219,10 +229,11 @@ class Table:
         if self.schema.missing is None and gaps:
             j, hole = min(gaps.items(), key=lambda gap: (int(np.flatnonzero(gap[1])[0]), gap[0]))
             counts = listed([f"{self.names[k]} {int(gaps[k].sum())}" for k in sorted(gaps)])
+            remedies = ["fill with the mean so far (--missing mean)", "leave such rows out (--missing drop)"]
+            remedies += [] if self.needed else [f"leave out the column ({_drop(self.names[j])})"]
             raise DataError(
                 f"{self._cell(place, int(np.flatnonzero(hole)[0]), j)}: the value is missing (in these {len(goal):,} "
-                f"rows: {counts}); fill with the mean so far (--missing mean), leave such rows out (--missing drop), "
-                f"or the column ({_drop(self.names[j])})"
+                f"rows: {counts}); {', '.join(remedies[:-1])}, or {remedies[-1]}"
             )
         if self.schema.missing != "drop":
             return None
@@ -250,8 +261,8 @@ class Table:
         if not texts:
             return values
         rows, features, signs = [], [], []
-        for j, column in texts.items():
-            for i, cell in enumerate(column):
+        for i, row in enumerate(zip(*texts.values(), strict=True)):  # row by row: blocks must not matter
+            for j, cell in zip(texts, row, strict=True):
                 feature, sign = self._feature(self.names[j], cell) if cell else (None, 0.0)
                 if feature is not None:
                     rows.append(i)
@@ -275,6 +286,16 @@ class Table:
                 )
             words[column, cell] = len(words)
         return words.get((column, cell)), 1.0
+
+    def _known_targets(self, cells: Cells, place: Place) -> NDArray[Any]:
+        """Targets, NaN where there is none, which may be if they are only to be compared with."""
+        known = [i for i, cell in enumerate(cells) if self.learning or not _is_missing(cell)]
+        targets = self._targets([cells[i] for i in known], _chosen(place, known))
+        if len(known) == len(cells):
+            return targets
+        y = np.full(len(cells), np.nan, object if targets.dtype.kind == "U" else np.float64)
+        y[known] = targets
+        return y
 
     def _targets(self, cells: Cells, place: Place) -> NDArray[Any]:
         """Whole numbers if possible, else real numbers, else texts, as the first block has decided."""

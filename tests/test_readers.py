@@ -8,6 +8,7 @@ import io
 import lzma
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from onkel import datasets, native
 from onkel.datasets import DataError
 from onkel.readers import chunks, read
+from onkel.tables import Schema, Table
 from onkel.text import Rows, parse_libsvm
 
 
@@ -337,8 +339,8 @@ def test_texts_become_features(tmp_path: Path, engine: str) -> None:
     )
     onehot = read(path, target="y", encode="onehot")
     np.testing.assert_array_equal(
-        onehot.X,  # x, Berlin, Rome, Oslo come as the columns do; within a block column by column
-        [[1, 1, 0, 0, 1, 0], [2, 0, 1, 0, 0, 1], [3, 1, 0, 0, 0, 1], [4, 0, 0, 1, 1, 0]],
+        onehot.X,  # x, then texts as they come up, row by row: Berlin, big, Rome, small, Oslo
+        [[1, 1, 1, 0, 0, 0], [2, 0, 0, 1, 1, 0], [3, 1, 0, 0, 1, 0], [4, 0, 1, 0, 0, 1]],
     )
     (block,) = chunks(path, target="y", encode="hash")
     assert block.X.shape == (4, 1 + 1024)
@@ -348,6 +350,27 @@ def test_texts_become_features(tmp_path: Path, engine: str) -> None:
     np.testing.assert_array_equal(np.flatnonzero(hashed[0, 1:] * hashed[2, 1:]).size, 1)  # both in Berlin
     with pytest.raises(DataError, match=r"'Berlin' is not a number \(columns size hold texts, too\); .*--drop city"):
         read(path, target="y")
+
+
+def test_features_of_texts_do_not_depend_on_blocks() -> None:
+    rows = [("a", "p", "0"), ("b", "q", "1"), ("a", "r", "0")]
+    words = []
+    for cuts in ([0, 3], [0, 1, 3]):
+        schema = Schema(target="y", encode="onehot")
+        table = Table("x", ["u", "v", "y"], schema)
+        for a, b in pairwise(cuts):
+            table.block(list(zip(*rows[a:b], strict=True)), str)
+        words.append(schema.words)
+    assert words[0] == words[1]
+
+
+def test_a_read_that_is_refused_teaches_nothing(tmp_path: Path) -> None:
+    schema = Schema(target="y", encode="onehot")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("onkel.cells._TEXT", 20)
+        with pytest.raises(DataError, match="the value is missing"):
+            read(written(tmp_path, "a,b,y\n" + "1,p,0\n" * 9 + ",q,1\n", "x.csv"), schema=schema)
+    assert schema.plain() == Schema(target="y", encode="onehot").plain()
 
 
 def test_a_name_is_no_category(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -437,7 +438,8 @@ def test_what_was_said_of_the_file_is_kept_in_the_model(tmp_path: Path, capsys: 
     assert "learned with --encode onehot; omit --encode hash" in refused(
         capsys, "predict", file, unlabelled, "--encode", "hash"
     )
-    assert "has no column 'z'" in refused(capsys, "predict", file, unlabelled, "--target", "z")
+    assert main(["predict", str(file), str(unlabelled), "--target", "z"]) == 0
+    assert "has no targets in a column 'z' to compare with" in capsys.readouterr().err
     assert "columns" in "".join(said(capsys, "inspect", file))
 
 
@@ -466,12 +468,34 @@ def test_missing_values_are_filled_with_the_means_of_training(
     np.testing.assert_array_equal(*(Follower.load(one).model.support_vectors_ for one in (file, other)))
 
 
-def test_predict_leaves_no_row_out_unless_it_is_said(tmp_path: Path, capsys: Capture) -> None:
+def test_predict_leaves_no_row_out_unless_it_is_said(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, file = write_mixed(tmp_path / "data.csv", range(100)), tmp_path / "model"
     said(capsys, "run", data, *MIXED, "--missing", "drop", "--checkpoint", file)
-    assert "the value is missing" in refused(capsys, "predict", file, data)
+    sentence = refused(capsys, "predict", file, data)
+    assert "the value is missing" in sentence
+    assert "--drop" not in sentence  # the model needs the column
     assert len(said(capsys, "predict", file, data, "--missing", "drop")) == 90
+    monkeypatch.setattr("onkel.cells._TEXT", 500)
+    rows = [json.loads(line)["row"] for line in said(capsys, "predict", file, data, "--missing", "drop", "--json")]
+    assert rows == [i for i in range(100) if i % 10 != 3]  # those of the file
     assert len(said(capsys, "predict", file, data, "--missing", "mean")) == 100
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), ("0", "1"), ("0.25", "0.5")])
+def test_predict_needs_no_targets(labels: tuple[str, str], tmp_path: Path, capsys: Capture) -> None:
+    data, file = tmp_path / "data.csv", tmp_path / "model"
+    data.write_text("".join(["a,y\n", *(f"{i % 2},{labels[i % 2]}\n" for i in range(60))]))
+    said(capsys, "run", data, "--target", "y", "--model", "PA", "--checkpoint", file)
+    expected = said(capsys, "predict", file, data)[:3]
+    for targets, known in (((labels[0], "", "?"), "on 1 example"), (("", "", ""), "")):
+        data.write_text("a,y\n" + "".join(f"{i % 2},{target}\n" for i, target in enumerate(targets)))
+        for more in ([], ["--missing", "drop"]):
+            assert main(["predict", str(file), str(data), *more]) == 0
+            output = capsys.readouterr()
+            assert output.out.splitlines() == expected
+            assert output.err.endswith(f"{known}\n") if known else output.err == ""
 
 
 def test_texts_that_come_later_widen_the_model(tmp_path: Path, capsys: Capture) -> None:
@@ -494,6 +518,57 @@ def test_texts_that_come_later_widen_the_model(tmp_path: Path, capsys: Capture) 
     (tmp_path / "new.csv").write_text("size,colour,kind\n50,red,never\n50,red,\n")
     new, missing = said(capsys, "predict", file, tmp_path / "new.csv", "--scores")
     assert new == missing
+
+
+def test_a_table_of_texts_that_grows_ends_with_the_model_of_one_run(tmp_path: Path, capsys: Capture) -> None:
+    rows = [f"u{i % 7 * (i // 50)},v{i % 5 * (i // 50)},{i % 3 % 2}\n" for i in range(200)]
+    data, grown, once = tmp_path / "data.csv", tmp_path / "grown", tmp_path / "once"
+    words = ["run", data, "--target", "y", "--encode", "onehot", "--model", "PA", "--checkpoint"]
+    for n in (100, 103, 200):
+        data.write_text("u,v,y\n" + "".join(rows[:n]))
+        said(capsys, *words, grown)
+    said(capsys, *words, once)
+    (arrays, config), (others, other) = parts_of(grown), parts_of(once)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, others[name])
+    assert config["follower"] == other["follower"]  # the rest tells with how many columns each began
+
+
+@pytest.mark.parametrize(
+    ("begun", "other", "sentence"),
+    [
+        (["--encode", "onehot"], ["--encode", "hash"], "learned with --encode onehot; omit --encode hash"),
+        (["--encode", "onehot"], ["--target", "size"], "was begun with --target y; omit --target size"),
+        (["--encode", "onehot"], ["--drop", "size"], "lacks columns that the model has learned from: size"),
+        (["--encode", "onehot", "--missing", "drop"], ["--missing", "mean"], "was begun with --missing drop; omit"),
+        (["--drop", "kind"], [], "'big' is not a number, as those before were"),
+    ],
+)
+def test_a_file_goes_on_as_it_was_begun(
+    begun: list[str], other: list[str], sentence: str, tmp_path: Path, capsys: Capture
+) -> None:
+    data, file = tmp_path / "data.csv", tmp_path / "model"
+    rows = [f"{i % 7},k{i % 3},{i % 2}\n" for i in range(60)]
+    data.write_text("".join(["size,kind,y\n", *rows]))
+    said(capsys, "run", data, "--target", "y", *begun, "--checkpoint", file)
+    before = file.read_bytes()
+    data.write_text("".join(["size,kind,y\n", *rows, "1,k1,1\n" if other else "big,k1,1\n"]))
+    assert sentence in refused(capsys, "run", data, *other, "--checkpoint", file)
+    assert file.read_bytes() == before
+
+
+def test_what_is_missing_later_may_be_filled(tmp_path: Path, capsys: Capture) -> None:
+    """The advice can be followed: nothing was missing before, so the place in the file stays."""
+    data, file = tmp_path / "data.csv", tmp_path / "model"
+    rows = [f"{i % 7},{i % 2}\n" for i in range(60)]
+    data.write_text("".join(["a,y\n", *rows]))
+    words = ["run", data, "--target", "y", "--checkpoint", file]
+    said(capsys, *words)
+    data.write_text("".join(["a,y\n", *rows, ",1\n"]))
+    assert "(--missing mean)" in refused(capsys, *words)
+    said(capsys, *words, "--missing", "mean")
+    assert Follower.load(file).seen == 61
+    assert Follower.load(file).schema.sums.tolist() == [sum(i % 7 for i in range(60))]
 
 
 def test_the_width_goes_by_the_columns_of_the_table(tmp_path: Path, capsys: Capture) -> None:
@@ -521,6 +596,29 @@ def test_a_model_of_tune_knows_its_texts(tmp_path: Path, capsys: Capture) -> Non
     assert Follower.load(file).seen == 1000
 
 
+def test_hashed_texts_are_not_cut_to_a_model_of_something_else(tmp_path: Path, capsys: Capture) -> None:
+    data, file = tmp_path / "data.csv", tmp_path / "model"
+    data.write_text("a,b,y\n1,red,0\n0,blue,1\n")
+    words = [data, "--target", "y", "--encode", "hash"]
+    onkel.PAClassifier().partial_fit(np.eye(2), [0, 1]).save(file)
+    sentence = "hashed, X has 1025 features, but the examples before had 2"
+    assert sentence in refused(capsys, "predict", file, *words)
+    assert sentence in refused(capsys, "run", *words, "--checkpoint", file)
+    (block,) = datasets.chunks(data, target="y", encode="hash")
+    onkel.PAClassifier().partial_fit(block.X, block.y).save(file)
+    assert said(capsys, "predict", file, *words) == ["0", "1"]
+    onkel.PARegressor().partial_fit(np.eye(1), [0]).save(file)
+    assert "the target 'red' is not a number" in refused(capsys, "predict", file, data, "--target", "b", "--drop", "y")
+
+
+def test_a_model_of_arrays_predicts_other_files(tmp_path: Path, capsys: Capture) -> None:
+    data, file = tmp_path / "x.npz", tmp_path / "model"
+    np.savez(data, X=np.eye(2), z=[0, 1])
+    said(capsys, "run", data, "--target", "z", "--checkpoint", file)
+    (tmp_path / "x.svm").write_text("0 1:1\n1 2:1\n")
+    assert len(said(capsys, "predict", file, tmp_path / "x.svm")) == 2
+
+
 def test_older_models_and_those_saved_alone(table: Path, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "model"
     said(capsys, "run", table, "--target", "label", "--model", "PA", "--checkpoint", file)
@@ -537,8 +635,10 @@ def test_older_models_and_those_saved_alone(table: Path, tmp_path: Path, capsys:
     frame = __import__("pandas").read_csv(table)
     onkel.PAClassifier().fit(frame[["b", "a"]], frame["label"]).save(file)
     turned = onkel.load(file).predict(frame[["b", "a"]])
-    with pytest.warns(UserWarning, match="valid feature names"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         assert said(capsys, "predict", file, table, "--target", "label") == turned.tolist()
+        said(capsys, "run", table, "--target", "label", "--checkpoint", file)
 
 
 def test_another_variant_is_another_learner(table: Path, tmp_path: Path, capsys: Capture) -> None:

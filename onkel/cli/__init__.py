@@ -12,6 +12,7 @@ import os
 import shlex
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -32,7 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(words)
     arguments.command = shlex.join(["onkel", *words])
     try:
-        status: int = arguments.run(arguments)
+        with warnings.catch_warnings():  # columns of files have been matched by name
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            status: int = arguments.run(arguments)
         sys.stdout.flush()
     except (Problem, DataError) as problem:
         print(f"onkel: {problem}", file=sys.stderr)

@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from onkel import report
 from onkel.cli import models, source
 from onkel.cli.words import Problem
@@ -42,37 +40,35 @@ def _predict(arguments: argparse.Namespace) -> int:
     if arguments.scores and follower.task == "regression":
         raise Problem("--scores are for classification; a prediction of a regression is its score")
     total, known, count = 0.0, 0, 0
-    columns = source.schema(arguments, follower.schema)
+    columns = follower.schema = source.schema(arguments, follower.schema)
+    if follower.task == "regression":
+        columns.labels = "f"  # texts are refused where they stand
     if arguments.missing is None and columns.missing == "drop":
         columns.missing = None  # every row gets its prediction, unless it is said here
     for block in source.blocks(arguments, columns, learning=False):
-        labelled = block.y.dtype.kind != "f" or not np.isnan(block.y).any()
-        if arguments.target is not None and not labelled:
-            raise Problem(f"{arguments.stream} has no column {arguments.target!r}")
         try:
             said = follower.predict(block.X)
             scores = follower.scores(block.X).tolist() if arguments.scores else [None] * len(said)
         except ValueError as problem:
             raise Problem(f"{arguments.stream}: {problem}") from None
-        sys.stdout.writelines(
-            _line(arguments, count + i, one, score) for i, (one, score) in enumerate(zip(said, scores, strict=True))
-        )
+        rows = range(count, count + len(said)) if block.rows is None else block.rows.tolist()
+        sys.stdout.writelines(_line(arguments, *each) for each in zip(rows, said, scores, strict=True))
         sys.stdout.flush()
         count += len(said)
-        if labelled:
-            total += _errors(follower, said, block.y)
-            known += len(said)
+        pairs = [(one, y) for one, y in zip(said, block.y.tolist(), strict=True) if y == y]  # NaN: not known
+        total += sum(_loss(follower, one, y) for one, y in pairs)
+        known += len(pairs)
     if known and not arguments.quiet:
         error = total / known if follower.task == "classification" else math.sqrt(total / known)
         shown = report.show_error(follower.task)(error)
         print(f"{report.measure(follower.task)} {shown} on {counted(known, 'example')}", file=sys.stderr)
+    elif arguments.target and not arguments.quiet:
+        print(f"{arguments.stream} has no targets in a column {arguments.target!r} to compare with", file=sys.stderr)
     return 0
 
 
-def _errors(follower: Follower, said: list[Any], y: Any) -> float:
-    if follower.task == "regression":
-        return float(np.square(np.asarray(said) - np.asarray(y, float)).sum())
-    return float(sum(prediction != label for prediction, label in zip(said, y.tolist(), strict=True)))
+def _loss(follower: Follower, said: Any, label: Any) -> float:
+    return float(said != label) if follower.task == "classification" else float((said - label) ** 2)
 
 
 def _line(arguments: argparse.Namespace, number: int, said: Any, scores: Any) -> str:

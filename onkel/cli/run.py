@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
@@ -100,8 +101,7 @@ def _follow(
     arguments.follower = follower
     skip = 0 if follower is None or _is_live(arguments) else follower.about.get("position", 0)
     saved = time.monotonic()
-    schema = _columns(arguments, follower, again=skip > 0)
-    begun = schema.plain()
+    schema, begun = _columns(arguments, follower, again=skip > 0)
     blocks = source.blocks(arguments, schema)
     if follower is None and arguments.task in (None, "auto"):
         arguments.task, blocks = _look(blocks)
@@ -181,12 +181,19 @@ def _agrees(model: Any, wanted: list[tuple[str, Any]]) -> bool:
     return settings(other) == settings(model)
 
 
-def _columns(arguments: argparse.Namespace, follower: Follower | None, again: bool) -> Schema:
-    """What is known of the columns before the first row: if it is read `again`, what was known then."""
-    begun = None if follower is None else follower.schema
-    if follower is not None and again and "schema" in follower.about:
-        begun = Schema.of(follower.about["schema"])
-    return source.schema(arguments, begun)
+def _columns(arguments: argparse.Namespace, follower: Follower | None, again: bool) -> tuple[Schema, dict[str, Any]]:
+    """What is known of the columns, and what was known before the first row: its sums and words count, read `again`."""
+    known = Schema() if follower is None else follower.schema
+    made = source.schema(arguments, known)
+    if follower is None or not again or "schema" not in follower.about:  # older models do not tell
+        return made, made.plain()
+    for option in ("target", "missing"):
+        was, now = getattr(known, option), getattr(made, option)
+        if was != now and (was or option == "target"):  # so far nothing was missing, if it was not said
+            how = f"with --{option} {was}" if was else f"without --{option}"
+            raise Problem(f"{arguments.stream} was begun {how}; omit --{option} {now}, or name another checkpoint")
+    begun = Schema.of(follower.about["schema"])
+    return replace(made, sums=begun.sums, counts=begun.counts, words=begun.words), follower.about["schema"]
 
 
 def _fresh(arguments: argparse.Namespace, X: Any, schema: Schema) -> Follower:
