@@ -18,7 +18,7 @@ from onkel.algorithms.perceptrons import *  # noqa: F403
 from onkel.algorithms.projections import *  # noqa: F403
 from onkel.algorithms.pursuit import *  # noqa: F403
 from onkel.algorithms.sampling import *  # noqa: F403
-from onkel.estimator import load_alone as load
+from onkel.estimator import load
 from onkel.native import use as engine
 from onkel.transformers import *  # noqa: F403
 from onkel.transformers import __all__ as _transformers

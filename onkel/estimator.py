@@ -570,14 +570,9 @@ def _known(name: str) -> type[Estimator]:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read the model of a file."""
-    return _restored(path, *read(path))
-
-
-def load_alone(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote; it warns if the file also says how examples become its features."""
     arrays, config = read(path)
-    model = _restored(path, arrays, config)
+    model = restored(path, arrays, config)
     beside = config.get("follower") or {}
     if beside.get("scale") or beside.get("goal") or beside.get("schema", {}).get("features"):
         warnings.warn(
@@ -588,7 +583,8 @@ def load_alone(path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def _restored(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -> Any:
+def restored(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -> Any:
+    """The model of a file that was read."""
     try:
         cls = _known(config["algorithm"])
         model, run = cls(**_from_plain(config["params"])), config["run"]

@@ -21,7 +21,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from onkel import state
-from onkel.estimator import load
+from onkel.estimator import restored
 from onkel.evaluate import Trace, task_of
 from onkel.protocols import decide
 from onkel.tables import Schema
@@ -258,8 +258,9 @@ class Follower:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Follower:
         """Take up what `save` wrote; a model saved alone begins to count from 0."""
-        made = cls(load(path))
-        data = state.read(path)[1].get("follower")
+        arrays, config = state.read(path)
+        made = cls(restored(path, arrays, config))
+        data = config.get("follower")
         if data is None:
             made.seen = getattr(made.model, "t_", 0)
             made.schema = Schema(features=[*map(str, getattr(made.model, "feature_names_in_", ()))] or None)
