@@ -152,3 +152,19 @@ def test_every_estimator_in_pieces(name, params):
             scores.append(learn(pieces, X[i : i + 1], None if target is None else target[i : i + 1]))
             pieces = pickle.loads(pickle.dumps(pieces)) if i in (40, 55, 56, 80) else pieces
         np.testing.assert_array_equal(np.concatenate(scores), expected)
+
+
+@pytest.mark.parametrize("seed", [11, 19])
+def test_kernel_values_that_a_budget_keeps_are_made_again_alike(seed):
+    """TVM keeps those of its terms, but not in its state: when columns cease to be flags they must be made anew."""
+    random = np.random.default_rng(seed)
+    X = (random.random((100, 32)) < 0.3).astype(float)
+    X[:, 0] = random.normal(size=100)
+    for column in (1, 2, 3):
+        X[random.random(100) < 0.05, column] = 0.3
+    y = np.where(X[:, :5].sum(axis=1) + 0.3 * random.normal(size=100) > X[:, -5:].sum(axis=1), 1, -1)
+    with onkel.engine("native"):
+        never = onkel.TVMClassifier(kernel=Gaussian(0.1))
+        never.learn(X[:55], y[:55], classes=[-1, 1])
+        resumed = pickle.loads(pickle.dumps(never))
+        np.testing.assert_array_equal(resumed.learn(X[55:], y[55:]), never.learn(X[55:], y[55:]))
