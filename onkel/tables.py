@@ -209,7 +209,7 @@ class Table:
             return
         j = texts[0]
         i, cell = _first_text(columns[j]) or (0, "")
-        others = f" (columns {listed([self.names[k] for k in texts[1:]])} hold texts, too)"
+        others = f" (texts are in {listed([self.names[k] for k in texts[1:]])}, too)"
         remedy = f"make features of texts (--encode onehot or hash), or leave the column out ({_drop(self.names[j])})"
         if re.fullmatch(r"[+-]?\d+,\d+", cell):
             remedy = "write decimals with a point"

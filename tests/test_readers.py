@@ -348,7 +348,7 @@ def test_texts_become_features(tmp_path: Path, engine: str) -> None:
     np.testing.assert_array_equal(hashed[:, 0], [1, 2, 3, 4])
     assert (np.abs(hashed[:, 1:]).sum(axis=1) == 2).all()
     np.testing.assert_array_equal(np.flatnonzero(hashed[0, 1:] * hashed[2, 1:]).size, 1)  # both in Berlin
-    with pytest.raises(DataError, match=r"'Berlin' is not a number \(columns size hold texts, too\); .*--drop city"):
+    with pytest.raises(DataError, match=r"'Berlin' is not a number \(texts are in size, too\); .*--drop city"):
         read(path, target="y")
 
 
