@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not onkel.native.available(), reason="the native
 KERNELS = [Gaussian(0.3), Laplacian(0.2), Polynomial(2, 1.0), Gaussian(0.3) + Linear()]
 SETS = ["plain", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4-popcnt"]  # each has all of those before it
 ROUNDS = 500
-TOLERANCE = {"float32": 1e-4, "float64": 1e-12}
+TOLERANCE = {"float32": 1e-5, "float64": 1e-13}
 
 
 def mixed(columns=70, seed=0):
@@ -99,7 +99,8 @@ def test_flags_change_nothing(kernel, rows):
     """What is counted in bits is what the definition adds up, to rounding."""
     X, y = rows
     for ours, reference in zip(learned(kernel, X, y, "native"), learned(kernel, X, y, "python"), strict=True):
-        np.testing.assert_allclose(ours, reference, rtol=0, atol=TOLERANCE[X.dtype.name])
+        size = np.abs(reference).max()
+        np.testing.assert_allclose(ours, reference, rtol=0, atol=TOLERANCE[X.dtype.name] * size)
 
 
 def test_any_chunking_and_resume(kernel, rows):
@@ -147,7 +148,7 @@ def test_every_instruction_set(instructions, tmp_path):
     child = subprocess.run(command, env=environment, check=True, timeout=300, stdout=subprocess.PIPE, text=True)
     assert child.stdout.split() == [instructions]
     expected = np.concatenate([learned(k, *STREAMS[s], "native")[0] for k in KERNELS for s in STREAMS])
-    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=TOLERANCE["float64"])
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "params"), CASES, ids=CASE_IDS)
