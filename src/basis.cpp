@@ -87,10 +87,12 @@ void Basis<T>::remove(std::size_t i) {
         T* to = first(i);
         T* from = first(last);
         if (sparse_) {
+            gone_.clear();
             for (const std::int32_t j : nonzeros_[i]) {
-                flags_.drop(j, to[j * lanes<T>]);
+                gone_.push_back(to[j * lanes<T>]);
                 to[j * lanes<T>] = 0;
             }
+            flags_.remove(i, {gone_.data(), nonzeros_[i].data(), gone_.size()});
             if (i != last) {
                 for (const std::int32_t j : nonzeros_[last]) {
                     to[j * lanes<T>] = from[j * lanes<T>];
@@ -99,13 +101,14 @@ void Basis<T>::remove(std::size_t i) {
                 nonzeros_[i].swap(nonzeros_[last]);
             }
         } else {
+            gone_.resize(columns_);
             for (std::size_t j = 0; j < columns_; ++j) {
-                flags_.drop(j, to[j * lanes<T>]);
+                gone_[j] = to[j * lanes<T>];
                 to[j * lanes<T>] = from[j * lanes<T>];
                 from[j * lanes<T>] = 0;
             }
+            flags_.remove(i, {gone_.data(), nullptr, columns_});
         }
-        flags_.remove(i);
         if (last % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
     } else {
         if (i != last) rows_[i] = std::move(rows_[last]);
@@ -180,7 +183,7 @@ Row<T> Basis<T>::row(std::size_t i, Workspace<T>& work) const {
 }
 
 template <class T>
-bool Basis<T>::countable(const Row<T>& x, Word<T>* ones) const {
+bool Basis<T>::packed(const Row<T>& x, Word<T>* ones) const {
     return flags_.any() && (!x.index || (flags_.all() && flags_.words() <= x.count)) && flags_.pack(x, ones);
 }
 
@@ -191,7 +194,7 @@ void Basis<T>::pack(Rows<T>& X, std::vector<Word<T>>& ones) const {
     if (!tiled_ || !flags_.any()) return;
     ones.resize(X.n * X.words);
     for (std::size_t q = 0; q < X.n; ++q) {
-        if (!countable(X[q], ones.data() + q * X.words)) return;
+        if (!packed(X[q], ones.data() + q * X.words)) return;
     }
     X.ones = ones.data();
 }
@@ -204,7 +207,7 @@ void Basis<T>::sums(const Compare& compare, const Rows<T>& X, Range range, Works
         if (X.ones) return meet(Meeting::flags, compare, X, range, work, out, stride_out);
         work.ones.resize(flags_.words());
         const auto meeting = [&](Row<T> x) {
-            if (countable(x, work.ones.data())) return Meeting::flags;
+            if (packed(x, work.ones.data())) return Meeting::flags;
             if (!x.index) return Meeting::dense;
             return truly_sparse(x, compare.sharpness) ? Meeting::sparse : Meeting::filled;
         };
@@ -219,6 +222,22 @@ void Basis<T>::sums(const Compare& compare, const Rows<T>& X, Range range, Works
         return;
     }
     for (std::size_t q = 0; q < X.n; ++q) sum(compare, X[q], range, work, out + q * stride_out);
+}
+
+template <class T>
+bool Basis<T>::counts(const Compare& compare, const Rows<T>& X) const {
+    if (!tiled_ || !X.ones || !flags_.all() || compare.kind == Compare::cauchy) return false;
+    std::size_t most = 0;
+    for (std::size_t q = 0; q < X.n; ++q) most = std::max(most, flags_.ones(X.ones + q * X.words));
+    return (compare.kind == Compare::product ? std::min(most, flags_.most()) : most + flags_.most()) < countable;
+}
+
+template <class T>
+void Basis<T>::look_up(const Compare& compare, const Rows<T>& X, Range range, const T* table, T* out,
+                       std::size_t stride_out) const {
+    const Counted<T> flags{flags_.tile(range.first), flags_.mask(), X.ones, flags_.words(), nullptr};
+    simd<T>().counted_many(static_cast<Pair>(compare.kind), flags, table, (padded(range.last) - range.first) / lanes<T>,
+                           X.n, out + range.first, stride_out);
 }
 
 // Examples meet the rows of the range, all in the same way.

@@ -98,6 +98,10 @@ public:
     // out[q * stride + i] = sum_j compare(x_qj, z_ij) for the rows i of the range, up to whole tiles.
     void sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
               std::size_t stride) const;
+    // Are all those whole numbers below `countable`? Then table[sum] can be had as well.
+    bool counts(const Compare& compare, const Rows<T>& X) const;
+    void look_up(const Compare& compare, const Rows<T>& X, Range range, const T* table, T* out,
+                 std::size_t stride) const;
 
     void save(Store& store, const std::string& prefix) const;
     void load(const Store& store, const std::string& prefix);
@@ -117,7 +121,7 @@ private:
     enum class Meeting { flags, dense, sparse, filled };
     void meet(Meeting how, const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
               std::size_t stride) const;
-    bool countable(const Row<T>& x, Word<T>* ones) const;
+    bool packed(const Row<T>& x, Word<T>* ones) const;
     void sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
     void sum_sparse(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
     void sum_walking(const Compare& compare, Row<T> x, Range range, T* out) const;
@@ -138,6 +142,7 @@ private:
     Flags<T> flags_;                                   // of rows in tiles
     std::vector<std::vector<std::int32_t>> nonzeros_;  // of rows in tiles, where examples come sparse
     std::vector<SparseRow> rows_;                      // where there are no tiles
+    std::vector<T> gone_;                              // values of the row that is being removed
     std::vector<std::unique_ptr<Column>> named_;
     std::vector<Rest> rests_;
 };

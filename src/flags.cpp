@@ -6,18 +6,17 @@
 namespace onkel {
 
 template <class T>
-bool Flags<T>::pack(const Row<T>& x, Word<T>* ones) const {
-    if (!x.index) return simd<T>().pack(x.values, x.count, mask(), ones);
+bool Flags<T>::pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones) const {
+    if (!x.index) return simd<T>().pack(x.values, x.count, mask, ones);
     std::fill(ones, ones + words(), Word<T>{0});
+    bool good = true;
     for (std::size_t e = 0; e < x.count; ++e) {
         const auto j = static_cast<std::size_t>(x.index[e]);
-        if (x.values[e] == 1) {
-            ones[j / bits] |= bit(j) & mask_[j / bits];
-        } else if (x.values[e] != 0 && (bit(j) & mask_[j / bits])) {
-            return false;
-        }
+        const Word<T> here = bit(j) & mask[j / bits];
+        if (x.values[e] == 1) ones[j / bits] |= here;
+        good &= !here || !is_fraction(x.values[e]);
     }
-    return true;
+    return good;
 }
 
 template <class T>
@@ -37,7 +36,6 @@ void Flags<T>::choose() {
     for (std::size_t j = 0; j < fractions_.size(); ++j) {
         if (!(mask[j / bits] & bit(j))) others.push_back(static_cast<std::int32_t>(j));
     }
-    changed_ = false;
     if (mask == mask_ && others == others_) return;
     mask_ = std::move(mask);
     others_ = std::move(others);
@@ -49,6 +47,8 @@ void Flags<T>::widen(std::size_t columns) {
     const std::size_t before = words();
     fractions_.resize(columns);
     mask_.resize((columns + bits - 1) / bits);
+    everywhere_.assign(words(), ~Word<T>{0});
+    packed_.resize(words());
     Vectors<Word<T>> wider((n_ + lanes<T> - 1) / lanes<T> * stride());
     for (std::size_t tile = 0; tile * before * lanes<T> < tiles_.size(); ++tile) {
         const Word<T>* from = tiles_.data() + tile * before * lanes<T>;

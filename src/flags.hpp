@@ -5,6 +5,7 @@
 // such depends on the rows that are stored now, not on those before them.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -36,39 +37,39 @@ public:
     const Word<T>* tile(std::size_t i) const { return tiles_.data() + i / lanes<T> * stride(); }
 
     // The bits of an example; false if it is neither 0 nor 1 in one of these columns.
-    bool pack(const Row<T>& x, Word<T>* ones) const;
+    bool pack(const Row<T>& x, Word<T>* ones) const { return pack(x, mask(), ones); }
+
+    // How many bits a row has.
+    std::size_t ones(const Word<T>* row) const {
+        std::size_t total = 0;
+        for (std::size_t w = 0; w < words(); ++w) total += static_cast<std::size_t>(std::popcount(row[w]));
+        return total;
+    }
+    // No stored row has more.
+    std::size_t most() const { return most_; }
 
     void append(const Row<T>& x) {
         if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() + stride());
-        for (std::size_t e = 0; e < x.count; ++e) {
-            const std::size_t j = x.index ? x.index[e] : e;
-            if (x.values[e] == 1) {
-                word(n_, j / bits) |= bit(j);
-            } else if (x.values[e] != 0) {
-                changed_ |= at_border(fractions_[j]++);
-            }
-        }
+        pack(x, everywhere_.data(), packed_.data());
+        for (std::size_t w = 0; w < words(); ++w) word(n_, w) = packed_[w];
+        most_ = std::max(most_, ones(packed_.data()));
         ++n_;
-        settle();
+        count<true>(x);
     }
-
-    // What row i had in a column, before it is removed.
-    void drop(std::size_t j, T value) {
-        if (value != 0 && value != 1) changed_ |= at_border(--fractions_[j]);
-    }
-    // The last row takes its place.
-    void remove(std::size_t i) {
+    // The last row takes the place of row i, which is x.
+    void remove(std::size_t i, const Row<T>& x) {
         --n_;
         for (std::size_t w = 0; w < words(); ++w) {
             word(i, w) = word(n_, w);
             word(n_, w) = 0;
         }
         if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
-        settle();
+        count<false>(x);
     }
 
     void clear() {
         n_ = 0;
+        most_ = 0;
         tiles_.clear();
         fractions_.assign(fractions_.size(), 0);
         choose();
@@ -86,21 +87,44 @@ private:
     Word<T>& word(std::size_t i, std::size_t w) {
         return tiles_[i / lanes<T> * stride() + w * lanes<T> + i % lanes<T>];
     }
+    bool pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones) const;
+
+    // Without branches: what a column holds cannot be guessed.
+    static bool is_fraction(T value) {
+        const auto number = std::bit_cast<Word<T>>(value);
+        return (number << 1 != 0) & (number != std::bit_cast<Word<T>>(T(1)));
+    }
     // Does one more fraction in a column with so many make a difference?
-    static bool at_border(std::uint32_t fractions) { return fractions == 0 || fractions == seldom - 1; }
-    void settle() {
-        if (changed_) choose();
+    static bool at_border(std::uint32_t fractions) { return (fractions == 0) | (fractions == seldom - 1); }
+
+    // The fractions of a row that comes or goes.
+    template <bool comes>
+    void count(const Row<T>& x) {
+        std::uint32_t changed = 0;
+        const auto meet = [&](std::uint32_t& fractions, T value) {
+            const std::uint32_t fraction = is_fraction(value), fewer = comes ? fractions : fractions - fraction;
+            fractions = comes ? fractions + fraction : fewer;
+            changed |= fraction & at_border(fewer);
+        };
+        if (x.index) {
+            for (std::size_t e = 0; e < x.count; ++e) meet(fractions_[x.index[e]], x.values[e]);
+        } else {
+            for (std::size_t j = 0; j < x.count; ++j) meet(fractions_[j], x.values[j]);
+        }
+        if (changed) choose();
     }
     void choose();
 
     bool partly_;
-    bool changed_ = false;
     std::size_t n_ = 0;
     std::size_t version_ = 0;
+    std::size_t most_ = 0;
     std::vector<std::uint32_t> fractions_;  // for each column: how many rows are neither 0 nor 1 there
     Vectors<Word<T>> tiles_;                // word w of row i, as features lie in tiles
     std::vector<Word<T>> mask_;
     std::vector<std::int32_t> others_;
+    std::vector<Word<T>> everywhere_;  // a mask of all columns
+    std::vector<Word<T>> packed_;      // the row that comes
 };
 
 }  // namespace onkel

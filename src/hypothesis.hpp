@@ -58,7 +58,8 @@ public:
     virtual std::size_t features() const = 0;  // weights of an explicit map, for each output
     virtual std::size_t columns() const = 0;
 
-    // Refuse an example whose numbers would overflow, with a sentence.
+    // Can numbers of an example overflow? Then `check` refuses it, with a sentence.
+    virtual bool wary() const { return true; }
     virtual void check(Row<T> x) const = 0;
     // The same for one to score only, where a number that is too large need not be a meaningless one.
     virtual void check_query(Row<T>) const {}
@@ -144,6 +145,7 @@ public:
           bias(budget->intercept() ? run.outputs : 0),
           bias_sum(bias.size()),
           kernel_(std::move(kernel)),
+          normalized_(kernel_->normalized()),
           budget_(std::move(budget)),
           dead_coef_(dead.declare("coef", run.outputs)),
           dead_born_(dead.declare("born", 1)) {
@@ -157,6 +159,7 @@ public:
 
     // -- kernel rows
 
+    bool wary() const override { return !normalized_; }
     void check(Row<T> x) const override {
         const double kxx = kernel_->diagonal(x);
         if (!std::isfinite(kxx)) {
@@ -164,7 +167,7 @@ public:
                                         "; its values are too large for the kernel: scale the features");
         }
     }
-    double length2(Row<T> x) const override { return kernel_->diagonal(x); }
+    double length2(Row<T> x) const override { return normalized_ ? 1 : kernel_->diagonal(x); }
 
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
         if (i >= block_end_ || basis.version() != version_) look_ahead(X, i, work);
@@ -272,7 +275,7 @@ public:
     }
 
     void shrink(double factor) {
-        if (n() == 0) return;
+        if (n() == 0 || factor == 1) return;
         foresee(factor);
         scale *= factor;
         if (!this->far(scale)) return;
@@ -412,7 +415,7 @@ private:
 
     // Look at the examples from i on that are worth looking at together: the more terms there are, the more.
     void look_ahead(const Rows<T>& X, std::size_t i, Workspace<T>& work) {
-        const std::size_t wanted = budget_->settled(n()) ? most_ahead : std::min(n() / 32 + 1, most_ahead);
+        const std::size_t wanted = budget_->settled(n()) ? most_ahead : std::min(n() / 64 + 1, most_ahead);
         const std::size_t count = wanted < 4 ? wanted : wanted / 4 * 4;  // the vector code's step
         version_ = basis.version();
         block_begin_ = i;
@@ -425,6 +428,7 @@ private:
     }
 
     KernelPointer kernel_;
+    bool normalized_;
     std::shared_ptr<Budget> budget_;
     Column& dead_coef_;
     Column& dead_born_;

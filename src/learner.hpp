@@ -109,7 +109,7 @@ public:
             const Step step = update_->step(now, coef_.data());
             const bool each = step.moves && update_->one_by_one();
             if (each) update_->each(coef_.data(), k_, f_->features(), outputs(), steps_.data());
-            f_->foresee(step.shrink);
+            if (step.shrink != 1) f_->foresee(step.shrink);
             t_ += 1;
             f_->count();
             if (averages()) f_->average_scores(x, k_, t, work_, averaged);
@@ -127,13 +127,15 @@ public:
     }
 
     void scores(const Rows<T>& X, bool averaged, double* out) const {
+        check_form(X);
         check_each(X, [this](Row<T> x) { f_->check_query(x); });
         f_->predict(X, averaged, static_cast<double>(t_), out);
     }
 
     // Refuse rows whose numbers would overflow, before anything is learned.
     void check(const Rows<T>& X) const {
-        check_each(X, [this](Row<T> x) { f_->check(x); });
+        check_form(X);
+        if (f_->wary()) check_each(X, [this](Row<T> x) { f_->check(x); });
     }
 
     void widen(std::size_t columns, const Map* map) { f_->widen(columns, map); }
@@ -169,7 +171,6 @@ private:
 
     template <class Check>
     void check_each(const Rows<T>& X, Check one) const {
-        check_form(X);
         for (std::size_t i = 0; i < X.n; ++i) {
             try {
                 one(X[i]);

@@ -30,6 +30,9 @@ struct Counted {
     const std::int32_t* others;  // the columns that are no flags
 };
 
+// How many numbers of the table of a shape can be looked up at once.
+inline constexpr std::size_t countable = 32;  // two or four vectors of AVX-512
+
 // Only tiles need alignment. Every `out` and `rest` has count * lanes<T> elements per query.
 template <class T>
 struct Simd {
@@ -41,6 +44,10 @@ struct Simd {
     void (*dense_many)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x, std::size_t x_stride,
                        std::size_t queries, std::size_t columns, const Counted<T>* flags, T* out,
                        std::size_t out_stride);
+
+    // the same where all columns are flags, and shaped: table[count], of counts below `countable`
+    void (*counted_many)(Pair, const Counted<T>& flags, const T* table, std::size_t count, std::size_t queries, T* out,
+                         std::size_t out_stride);
 
     // ones: which values are 1, where mask has a bit; false if one there is neither 0 nor 1
     bool (*pack)(const T* x, std::size_t columns, const Word<T>* mask, Word<T>* ones);

@@ -212,31 +212,32 @@ INLINE WideWord<T> count_bits(WideWord<T> v) {
 #endif
 }
 
-// In registers: bits set in both words (product) or in one of them alone.
+// The bits of z that count where x has ones: those set in both (product) or in one alone. x is within mask.
+template <Pair pair, class T>
+INLINE WideWord<T> meeting_bits(WideWord<T> z, WideWord<T> mask, WideWord<T> x) {
+    return pair == Pair::product ? z & x : (z & mask) ^ x;
+}
+
+// In registers: adds how many such bits there are.
 template <Pair pair, size_t G, size_t parts, size_t Q, class T>
-INLINE void count_flags(const Counted<T>& flags, size_t tile, size_t query, Wide<T> (&out)[G][parts][Q]) {
-    const Word<T>* tiles = flags.tiles + tile * flags.words * lanes<T>;
-    const Word<T>* ones = flags.ones + query * flags.words;
-    WideWord<T> sum[G][parts][Q] = {};
-    for (size_t w = 0; w < flags.words; ++w) {
+INLINE void add_flags(const Counted<T>& flags, size_t tile, size_t query, WideWord<T> (&sum)[G][parts][Q]) {
+    constexpr WideWord<T> zero = {};
+    const size_t words = flags.words;
+    const Word<T>* tiles = flags.tiles + tile * words * lanes<T>;
+    const Word<T>* ones = flags.ones + query * words;
+    const auto add = [&](size_t w) INLINE_LAMBDA {
+        const WideWord<T> mask = flags.mask[w] - zero;
         UNROLL for (size_t g = 0; g < G; ++g) {
             UNROLL for (size_t p = 0; p < parts; ++p) {
-                const Word<T>* row = tiles + (g * flags.words + w) * lanes<T> + p * width<T>;
-                const auto z = load_aligned<WideWord<T>>(row) & flags.mask[w];
+                const auto z = load_aligned<WideWord<T>>(tiles + (g * words + w) * lanes<T> + p * width<T>);
                 UNROLL for (size_t q = 0; q < Q; ++q) {
-                    const Word<T> x = ones[q * flags.words + w];
-                    sum[g][p][q] += count_bits<T>(pair == Pair::product ? z & x : z ^ x);
+                    sum[g][p][q] += count_bits<T>(meeting_bits<pair, T>(z, mask, ones[q * words + w] - zero));
                 }
             }
         }
-    }
-    UNROLL for (size_t g = 0; g < G; ++g) {
-        UNROLL for (size_t p = 0; p < parts; ++p) {
-            UNROLL for (size_t q = 0; q < Q; ++q) {
-                out[g][p][q] = __builtin_convertvector((WideBits<T>)sum[g][p][q], Wide<T>);
-            }
-        }
-    }
+    };
+    if (words == 1) return add(0);  // no loop, and no sums to be kept in registers
+    for (size_t w = 0; w < words; ++w) add(w);
 }
 
 // One chain of additions over the features for each row and query, whatever the size of the block; counted flags begin
@@ -246,7 +247,17 @@ void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, siz
                  size_t tile, size_t query, T* out, size_t out_stride) {
     constexpr size_t parts = lanes<T> / width<T>;
     Wide<T> sum[G][parts][Q] = {};
-    if (flags) count_flags<pair>(*flags, tile, query, sum);
+    if (flags) {
+        WideWord<T> count[G][parts][Q] = {};
+        add_flags<pair>(*flags, tile, query, count);
+        UNROLL for (size_t g = 0; g < G; ++g) {
+            UNROLL for (size_t p = 0; p < parts; ++p) {
+                UNROLL for (size_t q = 0; q < Q; ++q) {
+                    sum[g][p][q] = __builtin_convertvector((WideBits<T>)count[g][p][q], Wide<T>);
+                }
+            }
+        }
+    }
     for (size_t e = 0; e < columns; ++e) {
         const size_t j = flags ? static_cast<size_t>(flags->others[e]) : e;
         UNROLL for (size_t g = 0; g < G; ++g) {
@@ -299,35 +310,95 @@ void dense_many(Pair which, const T* tiles, size_t stride, size_t count, const T
     });
 }
 
+// The numbers of a table at these places.
+template <class T>
+struct Numbers {
+#if ONKEL_VECTOR_BYTES == 64
+    static constexpr size_t vectors = countable / width<T>;
+    Wide<T> table[vectors];
+
+    explicit INLINE Numbers(const T* from) {
+        UNROLL for (size_t i = 0; i < vectors; ++i) table[i] = load<Wide<T>>(from + i * width<T>);
+    }
+    INLINE Wide<T> operator[](WideWord<T> at) const {
+        if constexpr (vectors == 2) {
+            return (Wide<T>)_mm512_permutex2var_ps((__m512)table[0], (__m512i)at, (__m512)table[1]);
+        } else {
+            const auto half = [=, this](size_t i) INLINE_LAMBDA {
+                return _mm512_permutex2var_pd((__m512d)table[i], (__m512i)at, (__m512d)table[i + 1]);
+            };
+            const auto upper = _mm512_test_epi64_mask((__m512i)at, _mm512_set1_epi64(countable / 2));
+            return (Wide<T>)_mm512_mask_blend_pd(upper, half(0), half(2));
+        }
+    }
+#else
+    const T* table;
+
+    explicit INLINE Numbers(const T* from) : table(from) {}
+    INLINE Wide<T> operator[](WideWord<T> at) const {
+        Wide<T> v;
+        UNROLL for (size_t l = 0; l < width<T>; ++l) v[l] = table[at[l]];
+        return v;
+    }
+#endif
+};
+
+template <Pair pair, size_t G, size_t Q, class T>
+void counted_block(const Counted<T>& flags, const Numbers<T>& numbers, size_t tile, size_t query, T* out,
+                   size_t out_stride) {
+    constexpr size_t parts = lanes<T> / width<T>;
+    WideWord<T> sum[G][parts][Q] = {};
+    add_flags<pair>(flags, tile, query, sum);
+    UNROLL for (size_t g = 0; g < G; ++g) {
+        UNROLL for (size_t p = 0; p < parts; ++p) {
+            UNROLL for (size_t q = 0; q < Q; ++q) {
+                store(out + q * out_stride + g * lanes<T> + p * width<T>, numbers[sum[g][p][q]]);
+            }
+        }
+    }
+}
+
+template <class T>
+void counted_many(Pair which, const Counted<T>& flags, const T* table, size_t count, size_t queries, T* out,
+                  size_t out_stride) {
+    constexpr size_t most_tiles = ONKEL_VECTOR_BYTES == 64 ? 4 : 1;  // the table is in registers too
+    const Numbers<T> numbers(table);
+    with_pair(which == Pair::absolute ? Pair::square : which, [&]<Pair pair>() {
+        in_blocks<most_tiles>(count, [&]<size_t G>(size_t t) INLINE_LAMBDA {
+            in_blocks<many_queries>(queries, [&]<size_t Q>(size_t q) INLINE_LAMBDA {
+                counted_block<pair, G, Q>(flags, numbers, t, q, out + q * out_stride + t * lanes<T>, out_stride);
+            });
+        });
+    });
+}
+
 template <class T>
 bool pack(const T* x, size_t columns, const Word<T>* mask, Word<T>* ones) {
     constexpr size_t bits = 8 * sizeof(T);
     Word<T> wrong = 0;
-    for (size_t w = 0; w * bits < columns; ++w) {
+    for (size_t w = 0; w * bits < columns; ++w, x += bits) {
         const size_t end = columns - w * bits < bits ? columns - w * bits : bits;
-        Word<T> one = 0, other = 0;
-        size_t j = 0;
+        Word<T> one = 0, other = 0;  // neither 0 nor 1
 #if ONKEL_VECTOR_BYTES == 64
-        for (; j < end; j += width<T>) {
-            const size_t left = end - j;
-            const unsigned here = left < width<T> ? (1u << left) - 1 : ~0u;
-            Word<T> is_one, is_zero;
+        for (size_t j = 0; j < end; j += width<T>) {
+            const unsigned here = end - j < width<T> ? (1u << (end - j)) - 1 : ~0u;
+            Word<T> is_one, is_other;
             if constexpr (sizeof(T) == 4) {
-                const __m512 v = _mm512_maskz_loadu_ps(static_cast<__mmask16>(here), x + w * bits + j);
+                const __m512 v = _mm512_maskz_loadu_ps(static_cast<__mmask16>(here), x + j);
                 is_one = _mm512_cmp_ps_mask(v, _mm512_set1_ps(1), _CMP_EQ_OQ);
-                is_zero = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_EQ_OQ);
+                is_other = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_NEQ_UQ) ^ is_one;
             } else {
-                const __m512d v = _mm512_maskz_loadu_pd(static_cast<__mmask8>(here), x + w * bits + j);
+                const __m512d v = _mm512_maskz_loadu_pd(static_cast<__mmask8>(here), x + j);
                 is_one = _mm512_cmp_pd_mask(v, _mm512_set1_pd(1), _CMP_EQ_OQ);
-                is_zero = _mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_EQ_OQ);
+                is_other = _mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_NEQ_UQ) ^ is_one;
             }
             one |= is_one << j;
-            other |= ((is_one | is_zero) ^ ((Word<T>{1} << width<T>)-1)) << j;
+            other |= is_other << j;
         }
 #else
-        for (; j < end; ++j) {
-            one |= static_cast<Word<T>>(x[w * bits + j] == 1) << j;
-            other |= static_cast<Word<T>>(x[w * bits + j] != 0) << j;
+        for (size_t j = 0; j < end; ++j) {
+            one |= static_cast<Word<T>>(x[j] == 1) << j;
+            other |= static_cast<Word<T>>(x[j] != 0) << j;
         }
         other ^= one;
 #endif
@@ -954,9 +1025,9 @@ void interpolated(const double* __restrict nodes, size_t size, double a, const d
 }
 
 template <class T>
-constexpr Simd<T> table = {dense<T>, dense_many<T>, pack<T>,   sparse_many<T>, decay<T>,      dot<T>,
-                           axpy<T>,  transposed<T>, sincos<T>, inner,          add_scaled<T>, hadamard<T>,
-                           forward,  backward,      least,     interpolated<T>};
+constexpr Simd<T> table = {dense<T>, dense_many<T>, counted_many<T>, pack<T>,   sparse_many<T>, decay<T>,
+                           dot<T>,   axpy<T>,       transposed<T>,   sincos<T>, inner,          add_scaled<T>,
+                           hadamard<T>, forward,    backward,        least,     interpolated<T>};
 
 }  // namespace
 

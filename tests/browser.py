@@ -42,7 +42,8 @@ class Browser:
         # Chromium listens on descriptor 3 and answers on 4.
         move = 'exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1'
         words = ["sh", "-c", move, executable, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        clean = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}  # under sanitizers
+        self.process = subprocess.Popen(words, env=clean, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self.numbers = itertools.count(1)
         self.buffer = b""
         self.events: list[dict[str, Any]] = []

@@ -42,6 +42,17 @@ def binary(columns=70, seed=0):
     return X, labels(X)
 
 
+def categories(groups=14, seed=0):
+    """One of five columns for each of fourteen questions; near the end more than one. The rows differ in few places, so
+    that values of a kernel are looked up, until there are too many."""
+    random = np.random.default_rng(seed)
+    X = np.zeros((ROUNDS, 5 * groups))
+    for group in range(groups):
+        X[np.arange(ROUNDS), 5 * group + random.integers(0, 5, ROUNDS)] = 1
+    X[-60:][random.random((60, 5 * groups)) < 0.1] = 1
+    return X, labels(X)
+
+
 def unsteady(random):
     """A number, flags, and three columns that are flags until a row with a fraction comes."""
     X = (random.random((100, 32)) < 0.3).astype(float)
@@ -61,6 +72,8 @@ STREAMS = {
     "wide": mixed(300),
     "binary": binary(),
     "narrow": binary(3),
+    "categories": categories(),
+    "sparse categories": (sp.csr_array(categories()[0]), categories()[1]),
     "sparse": (sp.csr_array(mixed(200)[0]), mixed(200)[1]),
     "sparse binary": (sp.csr_array(binary(200)[0]), binary(200)[1]),
 }
