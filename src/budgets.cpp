@@ -399,13 +399,12 @@ void Landmarks::enter(Expansion<T>& f, const Offer<T>& offer) {
         return;
     }
     if (transform_.empty()) become_linear(f);
-    step_.resize(budget_);
-    step_along(offer.k, step_.data());
-    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, offer.coef[o] / f.scale, step_.data());
+    const T* step = step_along(offer.k);
+    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, offer.coef[o] / f.scale, step);
 }
 
 template <class T>
-void Landmarks::step_along(const T* k, double* step) {
+const T* Landmarks::step_along(T* k) {
     auto& matrix = [this]() -> auto& {
         if constexpr (sizeof(T) == sizeof(float)) {
             return single_;
@@ -421,14 +420,13 @@ void Landmarks::step_along(const T* k, double* step) {
         }
         matrix = std::make_unique<Matrix<T>>(transposed, budget_, rank);
     }
-    static thread_local Vectors<T> whole, z, moved;
-    whole.assign(matrix->padded(), T(0));  // k may be followed by anything
-    std::copy_n(k, budget_, whole.begin());
+    static thread_local Vectors<T> z, step;
     z.resize(rank);
-    moved.resize(matrix->padded());
-    matrix->multiply_transposed(whole.data(), z.data());
-    matrix->multiply({z.data(), nullptr, nullptr, 1, rank}, moved.data(), 0);
-    std::copy(moved.begin(), moved.begin() + static_cast<std::ptrdiff_t>(budget_), step);
+    step.resize(matrix->padded());
+    std::fill(k + budget_, k + matrix->padded(), T(0));  // up to whole tiles, which may hold anything
+    matrix->multiply_transposed(k, z.data());
+    matrix->multiply({z.data(), nullptr, nullptr, 1, rank}, step.data(), 0);
+    return step.data();
 }
 
 template <class T>

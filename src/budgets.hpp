@@ -67,9 +67,9 @@ public:
 private:
     template <class T>
     void become_linear(Expansion<T>& f);
-    // M'M k, with M the transform as T
+    // M'M k, with M the transform as T; k has room for whole tiles
     template <class T>
-    void step_along(const T* k, double* step);
+    const T* step_along(T* k);
 
     std::size_t budget_;
     std::size_t rank_;
@@ -77,7 +77,6 @@ private:
     std::vector<double> transform_;          // M = D^-1/2 V', row by row; empty before the switch
     std::unique_ptr<Matrix<float>> single_;  // M' in tiles, made when it is first used
     std::unique_ptr<Matrix<double>> double_;
-    std::vector<double> step_;
 };
 
 // Where the least value is; among those equal up to rounding, the term that entered first. `size` is that of the

@@ -318,10 +318,11 @@ public:
     }
 
     // The coefficients of an output (still without scale) move by factor * step.
-    void add(std::size_t output, double factor, const double* step) {
+    template <class U>
+    void add(std::size_t output, double factor, const U* step) {
         if (factor == 0) return;
-        simd<double>().axpy(coef.values[output].data(), factor, step, n());
-        if (base) simd<double>().axpy(base->values[output].data(), -cumulative * factor, step, n());
+        simd<U>().axpy(coef.values[output].data(), factor, step, n());
+        if (base) simd<U>().axpy(base->values[output].data(), -cumulative * factor, step, n());
     }
 
     // With averages: the sum of term i's coefficient over the rounds.

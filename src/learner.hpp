@@ -161,7 +161,8 @@ private:
     };
 
     void round(const Rows<T>& X, std::size_t i, double y, double weight, double* last, double* averaged) {
-        std::copy_n(meet(X, i), outputs(), last);
+        const double* s = meet(X, i);
+        for (std::size_t o = 0; o < outputs(); ++o) last[o] = s[o];
         if (weight > 0) {
             take(X, i, y, weight, averaged);
         } else if (averages()) {

@@ -193,6 +193,13 @@ INLINE Wide<T> add_pair(Wide<T> sum, const T* x, Wide<T> z) {
     return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
 }
 
+template <Pair pair, class T>
+INLINE Wide<T> add_pair(Wide<T> sum, Wide<T> x, Wide<T> z) {
+    if constexpr (pair == Pair::product) return sum + x * z;
+    const Wide<T> difference = z - x;
+    return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
+}
+
 template <class T>
 using WideWord = Vector<Word<T>, width<T>>;
 
@@ -260,9 +267,14 @@ void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, siz
     }
     for (size_t e = 0; e < columns; ++e) {
         const size_t j = flags ? static_cast<size_t>(flags->others[e]) : e;
+        const Wide<T> x1 = x[j] - Wide<T>{};
         UNROLL for (size_t g = 0; g < G; ++g) {
             UNROLL for (size_t p = 0; p < parts; ++p) {
                 auto z = load_aligned<Wide<T>>(tiles + g * stride + j * lanes<T> + p * width<T>);
+                if constexpr (Q == 1) {
+                    sum[g][p][0] = add_pair<pair, T>(sum[g][p][0], x1, z);
+                    continue;
+                }
 #if ONKEL_VECTOR_BYTES == 64
                 asm("" : "+v"(z));  // or gcc loads it again for every query
 #endif
