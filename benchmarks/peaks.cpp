@@ -1,8 +1,10 @@
-// What the machine can do at best: multiply-adds between registers, sine and cosine together, and sums and steps
-// over numbers near the processor. Each is done `times` times for `size` numbers.
+// What the machine can do at best: multiply-adds between registers, sine and cosine together, sums and steps over
+// numbers near the processor, and reading numbers in order from wherever so many of them lie. Each is done `times`
+// times for `size` numbers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #define UNROLL _Pragma("GCC unroll 16")
 
@@ -138,6 +140,23 @@ struct Peak {
         }
     }
 
+    static void reading(std::size_t size, std::size_t times) {
+        constexpr std::size_t chains = 8;
+        const std::size_t whole = (size + chains * width - 1) / (chains * width) * (chains * width);
+        std::vector<T> numbers(whole + width, T(0.5));
+        T* first = numbers.data();
+        while (reinterpret_cast<std::uintptr_t>(first) % bytes != 0) ++first;
+        Wide sum[chains] = {};
+        for (; times > 0; --times) {
+            asm volatile("" : : "r"(first) : "memory");
+            for (std::size_t i = 0; i < whole; i += chains * width) {
+                UNROLL for (std::size_t k = 0; k < chains; ++k) sum[k] += at(first, i + k * width);
+            }
+        }
+        UNROLL for (std::size_t k = 0; k < chains; ++k) at(c, k * width) = sum[k];
+        forget();
+    }
+
     static void axpy(std::size_t size, std::size_t times) {
         for (; times > 0; --times) {
             forget();
@@ -167,6 +186,9 @@ void peak_sincos(int single, std::size_t size, std::size_t times) {
 }
 void peak_dot(int single, std::size_t size, std::size_t times) {
     run(single, Peak<float>::dot, Peak<double>::dot, size, times);
+}
+void peak_reading(int single, std::size_t size, std::size_t times) {
+    run(single, Peak<float>::reading, Peak<double>::reading, size, times);
 }
 void peak_axpy(int single, std::size_t size, std::size_t times) {
     run(single, Peak<float>::axpy, Peak<double>::axpy, size, times);

@@ -95,8 +95,8 @@ class Peaks:
 
     def __init__(self, folder: Path) -> None:
         library = build(folder, "-O3 -march=native", "peaks.cpp")
-        self.multiply_add, self.sincos, self.dot, self.axpy = (
-            partial(self._run, library[f"peak_{name}"]) for name in ("fma", "sincos", "dot", "axpy")
+        self.multiply_add, self.sincos, self.dot, self.axpy, self.reading = (
+            partial(self._run, library[f"peak_{name}"]) for name in ("fma", "sincos", "dot", "axpy", "reading")
         )
 
     @staticmethod

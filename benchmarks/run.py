@@ -64,7 +64,7 @@ def budgeted(bench: Bench) -> Result:
     rows = []
     for stream in (streams.ijcnn1(), streams.a9a()):
         for dtype, wanted in zip(TYPES, (10, 20), strict=True):
-            X, y = stream.head(bench.size(30_000), dtype)
+            X, y = stream.head(bench.size(60_000), dtype)
             for budget in (100, 400, 1600):
                 setting = {"budget": budget} | stream.setting
                 model = bogd(**setting).partial_fit(X, y)
@@ -291,7 +291,7 @@ def memory(bench: Bench) -> Result:
 def others(bench: Bench) -> Result:
     """The nearest that scikit-learn and river can do on the same stream."""
     stream, size = streams.ijcnn1(), 400
-    X, y = stream.head(bench.size(10_000))
+    X, y = stream.head(bench.size(40_000))
     makers: dict[str, Callable[[], Any]] = {
         "BOGD": partial(bogd, budget=size, **stream.setting),
         "FOGD": partial(features.fogd, components=size, gamma=stream.gamma),
@@ -300,16 +300,20 @@ def others(bench: Bench) -> Result:
     def together(make: Callable[[], Any], n: int) -> int:
         return mistakes(make().learn(X[:n], y[:n]), y[:n])
 
-    def one_by_one(make: Callable[[], Any], n: int) -> int:
+    def one_by_one(make: Callable[[], Any], examples: Any, n: int) -> int:
         model = make()
-        model.partial_fit(X[:1], y[:1], classes=[-1, 1])  # as good as a first example: f is 0 before it
-        return int(y[0] < 0) + neighbours.count_wrong(model, X[1:n], y[1:n].tolist())
+        for example, label in zip(examples[:2], (-1, 1), strict=True):
+            model.learn_one(example, label)
+        return neighbours.count_wrong(model, examples[:n], y[:n].tolist())
 
-    bases = ("BOGD, learn", "FOGD, learn", "FOGD, calls")  # calls: of predict_one and learn_one
+    # calls of predict_one and learn_one, with rows of the array or with dictionaries, as river has them
+    forms = {"calls": X, "dictionaries": [dict(enumerate(row)) for row in X.tolist()]}
+    bases = ("BOGD, learn", "FOGD, learn", "FOGD, calls", "FOGD, dictionaries")
     entries: list[neighbours.Entry] = []
     for name, make in makers.items():
         entries.append((f"onkel {name}, learn", len(y), partial(together, make), None))
-        entries.append((f"onkel {name}, calls", len(y), partial(one_by_one, make), None))
+        for form, examples in forms.items():
+            entries.append((f"onkel {name}, {form}", len(y), partial(one_by_one, make, examples), None))
     entries += [*neighbours.sklearn(X, y, stream.gamma, size), *neighbours.river(X, y, stream.gamma, size)]
     scores = {name: make().learn(X, y) for name, make in makers.items()}
     rows: list[dict[str, Any]] = []
@@ -326,7 +330,7 @@ def others(bench: Bench) -> Result:
                 "us/example": us,
                 **{f"times {base}": times.get(base) for base in bases},
                 "target": target,
-                "met": times["FOGD, learn" if "chunks" in name else "FOGD, calls"] >= target if target else None,
+                "met": times["FOGD, learn"] >= target if target else None,
                 "mistakes %": 100 * wrong[name] / n,
                 **{f"{of} %": 100 * mistakes(s[:n], y[:n]) / n for of, s in scores.items()},
             }

@@ -297,9 +297,30 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             return self._named(x)
         return self._rows(np.asarray(x).reshape(1, -1), first=not self._started), None
 
-    def _ready_for(self, x: Any) -> bool:
-        """Is it an array row the engine can read as it is? Then it does the checking, in no time."""
-        return type(x) is np.ndarray and self._started and x.dtype is self._learner.dtype and x.ndim == 1
+    # What the engine can read as it is, it also checks, in no time.
+
+    def _learned_as_it_is(self, x: Any, target: float, weight: Any) -> bool:
+        """Learn from an array row or a dictionary, once something was learned; False: nothing was done."""
+        learner = self._learner
+        if type(weight) is not float:
+            return False
+        if type(x) is dict and "_columns" in self.__dict__:
+            return bool(learner.learn_named(x, self._columns.index, target, weight))
+        if type(x) is np.ndarray and x.dtype is learner.dtype and x.ndim == 1:
+            learner.learn_one(x, target, weight)
+            return True
+        return False
+
+    def _scores_of(self, x: Any) -> Any:
+        """The scores of one example."""
+        learner = self._learner
+        if type(x) is np.ndarray and x.dtype is learner.dtype and x.ndim == 1:
+            return learner.score_one(x)
+        if type(x) is dict and "_columns" in self.__dict__:
+            scores = learner.score_named(x, self._columns.index)
+            if scores is not None:
+                return scores
+        return self._scores(self._one(x))[0].tolist()
 
     def _one(self, x: Any) -> Any:
         """Check one example to predict."""

@@ -216,10 +216,12 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
         """Learn from one example: a dictionary of features, or an array row."""
-        if self._ready_for(x) and type(w) is float and (target := self._targets.get(y)) is not None:
-            self._learner.learn_one(x, target, w)
-            return
-        self._learn_checked(x, y, w)
+        try:
+            target = self._targets.get(y)
+        except (AttributeError, TypeError):  # nothing was learned yet; no label at all
+            target = None
+        if target is None or not self._learned_as_it_is(x, target, w):
+            self._learn_checked(x, y, w)
 
     @leaves_no_trace
     def _learn_checked(self, x: Any, y: Any, w: float) -> None:
@@ -235,9 +237,11 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
         """The class of one example; None before anything was learned."""
         if not self._started:
             return None
-        scores = self._learner.score_one(x) if self._ready_for(x) else self._scores(self._one(x))[0].tolist()
-        best = scores.index(max(scores)) if len(scores) > 1 else int(scores[0] >= 0 and len(self._targets) > 1)
-        return list(self._targets)[best]
+        scores = self._scores_of(x)
+        labels = [*self._targets]
+        if len(scores) == 1:
+            return labels[-1] if scores[0] >= 0 else labels[0]
+        return labels[scores.index(max(scores))]
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each class (logistic models)."""
@@ -348,10 +352,8 @@ class RegressorFace(RegressorMixin, Supervised):  # type: ignore[misc]
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
         """Learn from one example: a dictionary of features, or an array row."""
-        if self._ready_for(x) and type(w) is float and isinstance(y, (float, int)):
-            self._learner.learn_one(x, y, w)
-            return
-        self._learn_checked(x, y, w)
+        if not (isinstance(y, (float, int)) and self._started and self._learned_as_it_is(x, y, w)):
+            self._learn_checked(x, y, w)
 
     @leaves_no_trace
     def _learn_checked(self, x: Any, y: Any, w: float) -> None:
@@ -366,7 +368,7 @@ class RegressorFace(RegressorMixin, Supervised):  # type: ignore[misc]
         """The predicted number of one example; 0 before anything was learned."""
         if not self._started:
             return 0.0
-        return float(self._learner.score_one(x)[0] if self._ready_for(x) else self._scores(self._one(x))[0, 0])
+        return float(self._scores_of(x)[0])
 
     @leaves_no_trace
     def learn_many(self, X: Any, y: Any) -> None:
@@ -432,9 +434,13 @@ class Detector(OutlierMixin, OneKernel):  # type: ignore[misc]
 
     # -- river
 
-    @leaves_no_trace
     def learn_one(self, x: Any) -> None:
         """Learn from one example: a dictionary of features, or an array row."""
+        if not (self._started and self._learned_as_it_is(x, 1.0, 1.0)):
+            self._learn_checked(x)
+
+    @leaves_no_trace
+    def _learn_checked(self, x: Any) -> None:
         X, new = self._incoming(x)
         self._refuse_too_large(X)
         self._begin(1, X, new)
@@ -442,4 +448,4 @@ class Detector(OutlierMixin, OneKernel):  # type: ignore[misc]
 
     def score_one(self, x: Any) -> float:
         """rho - f(x): the higher, the more novel; 0 before anything was learned."""
-        return self.offset_ - float(self._scores(self._one(x))[0, 0]) if self._started else 0.0
+        return self.offset_ - float(self._scores_of(x)[0]) if self._started else 0.0

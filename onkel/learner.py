@@ -61,6 +61,14 @@ class Engine:
         """Scores of one dense row."""
         return [float(s) for s in self.scores(self._one(x))[0]]
 
+    def learn_named(self, x: dict[Any, Any], columns: dict[Any, int], y: float, weight: float) -> bool:
+        """Learn from a dictionary, if it can be read here as it is; False: nothing was done."""
+        return False
+
+    def score_named(self, x: dict[Any, Any], columns: dict[Any, int]) -> list[float] | None:
+        """Scores of a dictionary, if it can be read here as it is."""
+        return None
+
     def _one(self, x: Array) -> Array:
         if x.ndim != 1 or len(x) != self.columns:
             raise ValueError(f"X has {x.shape[-1]} features, but the model expects {self.columns}")

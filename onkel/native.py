@@ -179,6 +179,8 @@ class NativeLearner:
         )
         self.learn_one = self._core.learn_one
         self.score_one = self._core.score_one
+        self.learn_named = self._core.learn_named
+        self.score_named = self._core.score_named
 
     def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """Learn from each row in turn; the scores before each update, by the last and by the averaged model."""

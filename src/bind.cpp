@@ -67,6 +67,60 @@ Row<T> one(const Learner<T>& learner, const Input<T, nb::ndim<1>>& x) {
     return {x.data(), nullptr, x.shape(0)};
 }
 
+using Dictionary = nb::typed<nb::dict, nb::object, nb::object>;
+
+// A dictionary as a sparse row, if that can be done without any doubt: names that are strings or integers, numbers that
+// are finite floats or integers. What else there is, and what to say of it, is known in Python (border.Columns).
+template <class T>
+class NamedRow {
+public:
+    // `columns` has the place of each known name; other names are left out, unless `all` must be known.
+    bool read(const Dictionary& x, const Dictionary& columns, bool all) {
+        values_.clear();
+        index_.clear();
+        PyObject *name, *number;
+        for (Py_ssize_t at = 0; PyDict_Next(x.ptr(), &at, &name, &number);) {
+            if (!PyUnicode_CheckExact(name) && !PyLong_CheckExact(name)) return false;
+            PyObject* column = PyDict_GetItemWithError(columns.ptr(), name);
+            if (!column && PyErr_Occurred()) throw nb::python_error();
+            if (!column && all) return false;
+            if (!PyFloat_Check(number) && !PyLong_Check(number)) return false;
+            const double value = PyFloat_AsDouble(number);
+            if (value == -1 && PyErr_Occurred()) {  // an integer that no floating point number can hold
+                PyErr_Clear();
+                return false;
+            }
+            if (column && !append(PyLong_AsLong(column), static_cast<T>(value))) return false;
+        }
+        return !values_.empty();
+    }
+
+    Row<T> row() const { return {values_.data(), index_.data(), values_.size()}; }
+
+private:
+    bool append(long column, T value) {
+        if (!std::isfinite(value)) return false;
+        std::size_t to = values_.size();
+        values_.push_back(value);
+        index_.push_back(static_cast<std::int32_t>(column));
+        for (; to > 0 && index_[to - 1] > index_[to]; --to) {  // names mostly come in the order of their columns
+            std::swap(index_[to - 1], index_[to]);
+            std::swap(values_[to - 1], values_[to]);
+        }
+        return true;
+    }
+
+    std::vector<T> values_;
+    std::vector<std::int32_t> index_;
+};
+
+void refuse_strange(double y, double weight) {
+    if (!std::isfinite(y)) throw std::invalid_argument("y must be a finite number");
+    if (!(weight >= 0 && std::isfinite(weight))) {
+        throw std::invalid_argument("the weight must be a finite number >= 0");
+    }
+}
+
 nb::object to_array(const Field& field) {
     return std::visit(
         [&](const auto& values) -> nb::object {
@@ -218,13 +272,20 @@ void bind_learner(nb::module_& m, const char* name) {
         .def(
             "learn_one",
             [](L& self, const Input<T, nb::ndim<1>>& x, double y, double weight) {
-                if (!std::isfinite(y)) throw std::invalid_argument("y must be a finite number");
-                if (!(weight >= 0 && std::isfinite(weight))) {
-                    throw std::invalid_argument("the weight must be a finite number >= 0");
-                }
+                refuse_strange(y, weight);
                 self.learn_one(one(self, x), y, weight);
             },
             "x"_a, "y"_a, "weight"_a = 1.0)
+        .def(
+            "learn_named",
+            [](L& self, const Dictionary& x, const Dictionary& columns, double y, double weight) {
+                static thread_local NamedRow<T> named;
+                if (!named.read(x, columns, true)) return false;
+                refuse_strange(y, weight);
+                self.learn_one(named.row(), y, weight);
+                return true;
+            },
+            "x"_a, "columns"_a, "y"_a, "weight"_a)
         .def(
             "scores",
             [](const L& self, const Input<T>& values, const Indices& indices, const Starts& starts, bool average,
@@ -238,14 +299,15 @@ void bind_learner(nb::module_& m, const char* name) {
             },
             "values"_a, "indices"_a.none(), "starts"_a.none(), "average"_a, "out"_a.noconvert())
         .def(
-            "score_one",
-            [](const L& self, const Input<T, nb::ndim<1>>& x) {
-                const Row<T> row = one(self, x);
-                std::vector<double> s(self.outputs());
-                self.scores({row.values, nullptr, nullptr, 1, row.count}, self.averages(), s.data());
-                return s;
+            "score_one", [](L& self, const Input<T, nb::ndim<1>>& x) { return self.score_one(one(self, x)); }, "x"_a)
+        .def(
+            "score_named",
+            [](L& self, const Dictionary& x, const Dictionary& columns) -> std::optional<std::vector<double>> {
+                static thread_local NamedRow<T> named;
+                if (!named.read(x, columns, false)) return std::nullopt;
+                return self.score_one(named.row());
             },
-            "x"_a)
+            "x"_a, "columns"_a)
         .def("widen", &L::widen, "columns"_a, "map"_a.none())
         .def_prop_ro("n", &L::n)
         .def_prop_ro("t", &L::t)

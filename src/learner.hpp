@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -43,7 +44,8 @@ public:
     // Learn from each row in turn; writes the scores before each update, by the last and the averaged model.
     void learn(const Rows<T>& X, const double* y, const double* weight, double* last, double* averaged) {
         check(X);
-        const LookAway end{*f_};
+        if (!(X.n == 1 && is_met(X[0]))) look_away();
+        const LookAway end{*this};
         for (std::size_t i = 0; i < X.n; ++i) {
             round(X, i, y[i], weight ? weight[i] : 1, last + i * outputs(), averaged + i * outputs());
         }
@@ -61,7 +63,8 @@ public:
             }
         }
         first.check(X);
-        const LookAway end{*first.f_};
+        for (Learner* each : group) each->look_away();
+        const LookAway end{first};
         std::vector<bool> lost(group.size());
         std::vector<T*> k;
         for (std::size_t begin = 0; begin < X.n; begin += k.size()) {
@@ -119,11 +122,31 @@ public:
             throw Diverged("row " + std::to_string(i) + ": " + error.what());
         }
     }
-    void look_away() { f_->look_away(); }
+    void look_away() {
+        f_->look_away();
+        met_ = {};
+    }
 
     void learn_one(Row<T> x, double y, double weight) {
         double* scores = s_one_.data();
-        learn({x.values, nullptr, nullptr, 1, x.count}, &y, &weight, scores, averages() ? scores + outputs() : scores);
+        learn(alone(x), &y, &weight, scores, averages() ? scores + outputs() : scores);
+    }
+    // The row of the example stays, for the learning from it that often follows.
+    const std::vector<double>& score_one(Row<T> x) {
+        const Rows<T> X = alone(x);
+        check_form(X);
+        f_->check_query(x);
+        look_away();
+        const T* k = f_->row(X, 0, work_);
+        if (averages()) {
+            f_->average_scores(x, k, static_cast<double>(t_), work_, s_.data());
+        } else {
+            f_->scores(k, s_.data());
+        }
+        met_.values.assign(x.values, x.values + x.count);
+        if (x.index) met_.index.assign(x.index, x.index + x.count);
+        met_.known = true;
+        return s_;
     }
 
     void scores(const Rows<T>& X, bool averaged, double* out) const {
@@ -138,7 +161,10 @@ public:
         if (f_->wary()) check_each(X, [this](Row<T> x) { f_->check(x); });
     }
 
-    void widen(std::size_t columns, const Map* map) { f_->widen(columns, map); }
+    void widen(std::size_t columns, const Map* map) {
+        look_away();
+        f_->widen(columns, map);
+    }
 
     Store save() const {
         Store store;
@@ -149,6 +175,7 @@ public:
     }
 
     void load(const Store& store) {
+        look_away();
         f_->load(store);
         t_ = store.get<std::int64_t>("t");
         update_->load(store);
@@ -156,9 +183,28 @@ public:
 
 private:
     struct LookAway {  // whatever happens: the examples are the caller's
-        Hypothesis<T>& f;
-        ~LookAway() { f.look_away(); }
+        Learner& learner;
+        ~LookAway() { learner.look_away(); }
     };
+
+    // The example scored last, if nothing was learned since: the hypothesis still has its row.
+    struct Met {
+        bool known = false;
+        std::vector<T> values;
+        std::vector<std::int32_t> index;  // empty: dense
+    };
+    bool is_met(Row<T> x) const {
+        const auto same = [&](const auto& kept, const auto* values) {
+            return kept.size() == (values ? x.count : 0) &&
+                   (kept.empty() || std::memcmp(kept.data(), values, kept.size() * sizeof kept[0]) == 0);
+        };
+        return met_.known && same(met_.values, x.values) && same(met_.index, x.index);
+    }
+
+    Rows<T> alone(Row<T> x) {
+        starts_[1] = static_cast<std::int64_t>(x.count);
+        return {x.values, x.index, x.index ? starts_ : nullptr, 1, x.index ? 0 : x.count};
+    }
 
     void round(const Rows<T>& X, std::size_t i, double y, double weight, double* last, double* averaged) {
         const double* s = meet(X, i);
@@ -200,7 +246,9 @@ private:
     std::unique_ptr<Hypothesis<T>> f_;
     std::int64_t t_ = 0;
     Workspace<T> work_;
-    T* k_ = nullptr;  // the row of the example met last
+    Met met_;
+    std::int64_t starts_[2] = {0, 0};  // of a matrix of one sparse row
+    T* k_ = nullptr;                   // the row of the example met last
     std::vector<double> s_;
     std::vector<double> slope_;
     std::vector<double> coef_;

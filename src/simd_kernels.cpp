@@ -1037,9 +1037,9 @@ void interpolated(const double* __restrict nodes, size_t size, double a, const d
 }
 
 template <class T>
-constexpr Simd<T> table = {dense<T>, dense_many<T>, counted_many<T>, pack<T>,   sparse_many<T>, decay<T>,
-                           dot<T>,   axpy<T>,       transposed<T>,   sincos<T>, inner,          add_scaled<T>,
-                           hadamard<T>, forward,    backward,        least,     interpolated<T>};
+constexpr Simd<T> table = {dense<T>,    dense_many<T>, counted_many<T>, pack<T>,   sparse_many<T>, decay<T>,
+                           dot<T>,      axpy<T>,       transposed<T>,   sincos<T>, inner,          add_scaled<T>,
+                           hadamard<T>, forward,       backward,        least,     interpolated<T>};
 
 }  // namespace
 
