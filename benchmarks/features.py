@@ -62,8 +62,8 @@ def compare(
 def fourier(bench: Bench) -> Result:
     """Gradient descent on random Fourier features, against the plain twin and the limit of the machine.
 
-    The limit: the multiply-adds, sines and cosines, sums and steps, each at its peak. Every multiply-add of a sparse row
-    needs a number of its own, from where all directions lie: there the limit knows how fast those can be read.
+    The limit: the multiply-adds, sines and cosines, sums and steps, each at its peak. Every multiply-add of a sparse
+    row needs a number of its own, from where all directions lie: there the limit knows how fast those can be read.
     """
     rows = []
     for stream, form in ((streams.ijcnn1(), "dense"), (streams.a9a(), "dense"), (streams.a9a(), "sparse")):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# name, most examples it has time for, mistakes on the first n, how many times as long as FOGD it should take
+# name, most examples it has time for, mistakes on the first n, how many times as long as `learn` of FOGD it should take
 Entry = tuple[str, int, Callable[[int], int], float | None]
 
 

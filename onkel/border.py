@@ -7,6 +7,7 @@ that says what, where, and what to do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any, NamedTuple
@@ -126,9 +127,13 @@ def as_target(y: Any, X: Any) -> Array:
 
 def as_one_target(y: Any) -> Array:
     """A regression target for one example."""
-    if not isinstance(y, Real) or not np.isfinite(float(y)):
+    try:
+        target = float(y) if isinstance(y, Real) else math.nan
+    except OverflowError:
+        target = math.inf
+    if not math.isfinite(target):
         raise ValueError(f"y must be a finite number, got {y!r}")
-    return np.array([float(y)])
+    return np.array([target])
 
 
 def as_labels(y: Any, X: Any) -> Array:

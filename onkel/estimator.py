@@ -302,7 +302,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _learned_as_it_is(self, x: Any, target: float, weight: Any) -> bool:
         """Learn from an array row or a dictionary, once something was learned; False: nothing was done."""
         learner = self._learner
-        if type(weight) is not float:
+        if type(weight) is not float or not abs(target) <= sys.float_info.max:
             return False
         if type(x) is dict and "_columns" in self.__dict__:
             return bool(learner.learn_named(x, self._columns.index, target, weight))

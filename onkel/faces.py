@@ -352,7 +352,7 @@ class RegressorFace(RegressorMixin, Supervised):  # type: ignore[misc]
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
         """Learn from one example: a dictionary of features, or an array row."""
-        if not (isinstance(y, (float, int)) and self._started and self._learned_as_it_is(x, y, w)):
+        if not (self._started and isinstance(y, (float, int)) and self._learned_as_it_is(x, y, w)):
             self._learn_checked(x, y, w)
 
     @leaves_no_trace

@@ -47,6 +47,7 @@ def render(
     notice: str = "",
     command: str = "",
     machine: Mapping[str, str] | None = None,
+    trivial: Mapping[str, float] | None = None,
 ) -> str:
     """The page as text.
 
@@ -55,12 +56,13 @@ def render(
     races : one section each.
     title, lead, notice, command : as in `page.render`.
     machine : default: `environment()`.
+    trivial : the error of the trivial answer (`evaluate.trivial`) by the name of a stream, where it is to be told.
     """
     numbers = _numbers(races)
     overview = [_overview(races, numbers)] if len(races) > 1 else []
     return page.render(
         title,
-        [*overview, *(_section(race, numbers) for race in races)],
+        [*overview, *(_section(race, numbers, (trivial or {}).get(race.stream.name)) for race in races)],
         lead=lead,
         notice=notice,
         command=command,
@@ -93,6 +95,12 @@ def measure(task: Task) -> str:
 def show_error(task: Task) -> Callable[[float], str]:
     """How an error of a task is written."""
     return _percent if task == "classification" else _plain
+
+
+def compared(task: Task, trivial: float) -> str:
+    """A line to measure learners by."""
+    answer = "the most frequent class so far" if task == "classification" else "the mean so far"
+    return f"to compare: {show_error(task)(trivial)} by answering {answer}"
 
 
 def show_time(microseconds: float) -> str:
@@ -148,7 +156,7 @@ def _overview(races: Sequence[Standings], numbers: Mapping[str, int]) -> page.Se
     return page.Section("At a glance", page.table(heads, rows))
 
 
-def _section(race: Standings, numbers: Mapping[str, int]) -> page.Section:
+def _section(race: Standings, numbers: Mapping[str, int], trivial: float | None) -> page.Section:
     about = page.paragraph(race.stream.description)
     if not race.results:
         return page.Section(race.stream.name, about + page.paragraph("No learner finished.", soft=True))
@@ -160,6 +168,7 @@ def _section(race: Standings, numbers: Mapping[str, int]) -> page.Section:
         page.paragraph(summary(race), soft=True),
         plots.chart(panels(race, numbers)),
         _table(race, numbers),
+        *([] if trivial is None else [page.paragraph(compared(race.stream.task, trivial).capitalize(), soft=True)]),
         page.definitions("Settings of the learners", settings),
     ]
     return page.Section(race.stream.name, "\n".join(parts))

@@ -69,55 +69,60 @@ Row<T> one(const Learner<T>& learner, const Input<T, nb::ndim<1>>& x) {
 
 using Dictionary = nb::typed<nb::dict, nb::object, nb::object>;
 
-// A dictionary as a sparse row, if that can be done without any doubt: names that are strings or integers, numbers that
-// are finite floats or integers. What else there is, and what to say of it, is known in Python (border.Columns).
+// A dictionary as a sparse row, if that can be done without any doubt, and without running anyone's code: names that
+// are strings or integers, numbers that are finite floats or integers. What else there is, and what to say of it, is
+// known in Python (border.Columns).
 template <class T>
 class NamedRow {
 public:
     // `columns` has the place of each known name; other names are left out, unless `all` must be known.
     bool read(const Dictionary& x, const Dictionary& columns, bool all) {
-        values_.clear();
-        index_.clear();
+        found_.clear();
         PyObject *name, *number;
+        bool sorted = true;
         for (Py_ssize_t at = 0; PyDict_Next(x.ptr(), &at, &name, &number);) {
-            if (!PyUnicode_CheckExact(name) && !PyLong_CheckExact(name)) return false;
+            if (!(PyUnicode_CheckExact(name) || PyLong_CheckExact(name)) || !is_number(number)) return false;
             PyObject* column = PyDict_GetItemWithError(columns.ptr(), name);
             if (!column && PyErr_Occurred()) throw nb::python_error();
             if (!column && all) return false;
-            if (!PyFloat_Check(number) && !PyLong_Check(number)) return false;
+            if (!column) continue;
             const double value = PyFloat_AsDouble(number);
             if (value == -1 && PyErr_Occurred()) {  // an integer that no floating point number can hold
                 PyErr_Clear();
                 return false;
             }
-            if (column && !append(PyLong_AsLong(column), static_cast<T>(value))) return false;
+            if (!std::isfinite(static_cast<T>(value))) return false;
+            const auto place = static_cast<std::int32_t>(PyLong_AsLong(column));
+            sorted &= found_.empty() || found_.back().first < place;
+            found_.emplace_back(place, static_cast<T>(value));
         }
-        return !values_.empty();
+        if (!sorted) std::sort(found_.begin(), found_.end());
+        values_.clear();
+        index_.clear();
+        for (const auto& [place, value] : found_) {
+            index_.push_back(place);
+            values_.push_back(value);
+        }
+        return !found_.empty();
     }
 
     Row<T> row() const { return {values_.data(), index_.data(), values_.size()}; }
 
 private:
-    bool append(long column, T value) {
-        if (!std::isfinite(value)) return false;
-        std::size_t to = values_.size();
-        values_.push_back(value);
-        index_.push_back(static_cast<std::int32_t>(column));
-        for (; to > 0 && index_[to - 1] > index_[to]; --to) {  // names mostly come in the order of their columns
-            std::swap(index_[to - 1], index_[to]);
-            std::swap(values_[to - 1], values_[to]);
-        }
-        return true;
+    static bool is_number(PyObject* object) {
+        static PyObject* const numpy_float = nb::object(nb::module_::import_("numpy").attr("float64")).release().ptr();
+        return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
+               reinterpret_cast<PyObject*>(Py_TYPE(object)) == numpy_float;
     }
-
+    std::vector<std::pair<std::int32_t, T>> found_;
     std::vector<T> values_;
     std::vector<std::int32_t> index_;
 };
 
 void refuse_strange(double y, double weight) {
-    if (!std::isfinite(y)) throw std::invalid_argument("y must be a finite number");
+    if (!std::isfinite(y)) throw std::invalid_argument("y must be a finite number, got " + std::to_string(y));
     if (!(weight >= 0 && std::isfinite(weight))) {
-        throw std::invalid_argument("the weight must be a finite number >= 0");
+        throw std::invalid_argument("the weight must be a finite number >= 0, got " + std::to_string(weight));
     }
 }
 
@@ -249,6 +254,7 @@ void bind_learner(nb::module_& m, const char* name) {
                     fits(out->shape(0), X.n);
                     fits(out->shape(1), self.outputs());
                 }
+                const typename L::Busy busy(self);  // known to all before others may run
                 nb::gil_scoped_release release;
                 self.learn(X, y.data(), weight ? weight->data() : nullptr, last.data(), averaged.data());
             },
@@ -264,6 +270,8 @@ void bind_learner(nb::module_& m, const char* name) {
                     fits(out->shape(0), group.size() * X.n);
                     fits(out->shape(1), group.at(0)->outputs());
                 }
+                std::vector<std::unique_ptr<typename L::Busy>> busy;
+                for (L* each : group) busy.push_back(std::make_unique<typename L::Busy>(*each));
                 nb::gil_scoped_release release;
                 return L::learn_together(group, X, y.data(), last.data(), averaged.data());
             },
@@ -273,6 +281,7 @@ void bind_learner(nb::module_& m, const char* name) {
             "learn_one",
             [](L& self, const Input<T, nb::ndim<1>>& x, double y, double weight) {
                 refuse_strange(y, weight);
+                const typename L::Busy busy(self);
                 self.learn_one(one(self, x), y, weight);
             },
             "x"_a, "y"_a, "weight"_a = 1.0)
@@ -282,6 +291,7 @@ void bind_learner(nb::module_& m, const char* name) {
                 static thread_local NamedRow<T> named;
                 if (!named.read(x, columns, true)) return false;
                 refuse_strange(y, weight);
+                const typename L::Busy busy(self);
                 self.learn_one(named.row(), y, weight);
                 return true;
             },

@@ -342,7 +342,7 @@ private:
     const T* z_ = nullptr;  // features of the example being learned from
     std::vector<T> z_merged_;
     std::vector<double> zeros_;
-    mutable std::vector<double> s_;  // only used by `learn`, which is exclusive
+    mutable std::vector<double> s_;  // of the features; `predict` has its own
 };
 
 }  // namespace onkel

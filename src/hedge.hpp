@@ -67,6 +67,7 @@ public:
     // Learn from each row in turn; writes the combined scores before each update.
     void learn(const Rows<double>& X, const double* y, const double* weight, Memory& memory, double* combined) {
         for (const Component* learner : learners_) learner->check(X);
+        for (Component* learner : learners_) learner->look_away();
         const LookAway end{*this};
         if (rule_.sample_update || rule_.scale_chance || rule_.budget < std::numeric_limits<double>::infinity()) {
             scores_.resize(m_ * outputs_);

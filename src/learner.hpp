@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -40,6 +41,20 @@ public:
     std::size_t columns() const { return f_->columns(); }
     bool averages() const { return f_->averages(); }
     double threshold() const { return update_->threshold(loss_->threshold()); }
+
+    // It is learning: no other thread may begin to, nor leave something behind.
+    class Busy {
+    public:
+        explicit Busy(Learner& learner) : busy_(learner.busy_) {
+            if (busy_.exchange(true)) throw std::runtime_error("the model is learning in another thread: wait for it");
+        }
+        ~Busy() { busy_ = false; }
+        Busy(const Busy&) = delete;
+        Busy& operator=(const Busy&) = delete;
+
+    private:
+        std::atomic<bool>& busy_;
+    };
 
     // Learn from each row in turn; writes the scores before each update, by the last and the averaged model.
     void learn(const Rows<T>& X, const double* y, const double* weight, double* last, double* averaged) {
@@ -131,8 +146,14 @@ public:
         double* scores = s_one_.data();
         learn(alone(x), &y, &weight, scores, averages() ? scores + outputs() : scores);
     }
-    // The row of the example stays, for the learning from it that often follows.
-    const std::vector<double>& score_one(Row<T> x) {
+    // The row of the example stays, for the learning from it that often follows; not while another thread learns.
+    std::vector<double> score_one(Row<T> x) {
+        if (busy_) {
+            const std::int64_t starts[] = {0, static_cast<std::int64_t>(x.count)};
+            std::vector<double> s(outputs());
+            scores({x.values, x.index, x.index ? starts : nullptr, 1, x.count}, averages(), s.data());
+            return s;
+        }
         const Rows<T> X = alone(x);
         check_form(X);
         f_->check_query(x);
@@ -246,6 +267,7 @@ private:
     std::unique_ptr<Hypothesis<T>> f_;
     std::int64_t t_ = 0;
     Workspace<T> work_;
+    std::atomic<bool> busy_ = false;
     Met met_;
     std::int64_t starts_[2] = {0, 0};  // of a matrix of one sparse row
     T* k_ = nullptr;                   // the row of the example met last

@@ -193,9 +193,22 @@ INLINE Wide<T> add_pair(Wide<T> sum, const T* x, Wide<T> z) {
     return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
 }
 
+// The same for a number that is spread already, rounded as above whatever the compiler makes of it.
+template <class T>
+INLINE Wide<T> add_times(Wide<T> sum, Wide<T> v, Wide<T> x) {
+#if ONKEL_VECTOR_BYTES == 64
+    if constexpr (sizeof(T) == 4)
+        return (Wide<T>)_mm512_fmadd_ps((__m512)v, (__m512)x, (__m512)sum);
+    else
+        return (Wide<T>)_mm512_fmadd_pd((__m512d)v, (__m512d)x, (__m512d)sum);
+#else
+    return sum + x * v;
+#endif
+}
+
 template <Pair pair, class T>
 INLINE Wide<T> add_pair(Wide<T> sum, Wide<T> x, Wide<T> z) {
-    if constexpr (pair == Pair::product) return sum + x * z;
+    if constexpr (pair == Pair::product) return add_times<T>(sum, z, x);
     const Wide<T> difference = z - x;
     return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
 }

@@ -313,7 +313,7 @@ def test_orders_of_what_keeps_its_order(table: Path, capsys: Capture) -> None:
     assert "onkel: drift keeps its order, so it is run once and not 5 times\n" in capsys.readouterr().err
 
 
-def test_learners_stand_beside_the_trivial_answer(capsys: Capture) -> None:
+def test_learners_stand_beside_the_trivial_answer(capsys: Capture, tmp_path: Path) -> None:
     options = ["breast_cancer", "--limit", "100", "--seed", "1"]
     stream = datasets.load("breast_cancer")
     expected = evaluate.trivial(stream.y[stream.order(0, seed=1)[:100]], "classification")
@@ -323,6 +323,9 @@ def test_learners_stand_beside_the_trivial_answer(capsys: Capture) -> None:
         assert main([*words, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert found.get("races", [found])[0]["trivial"] == expected
+    page = tmp_path / "race.html"
+    assert main(["race", *options, "--algorithms", "PA", "--report", str(page)]) == 0
+    assert f"To compare: {100 * expected:.1f} % by answering the most frequent" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("name", "meant"), [("FODG", "FOGD"), ("bsgd m", "BSGD-M"), ("projektron", "Projectron")])

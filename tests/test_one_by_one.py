@@ -1,8 +1,11 @@
 """Examples that come one at a time: a prediction before each, rows of arrays and dictionaries."""
 
+import pickle
+import threading
 from collections import UserDict
 
 import numpy as np
+import pandas as pd
 import pytest
 from streams import CASE_IDS, CASES, build, stream_for, task_of
 
@@ -42,19 +45,66 @@ def assert_same_state(one, other):
 def test_predictions_in_between_change_nothing(name, params, form):
     """Whatever is kept of an example that was predicted: learning from it, or from another one, is as ever."""
     X, y = stream_for(build(name, **params), rounds=ROUNDS)
-    shape = named if form == "dictionary" else np.array
+    grows = form == "dictionary" and getattr(build(name, **params), "map", None) not in (
+        "sorf",
+        "orthogonal",
+        "fastfood",
+    )
+
+    def example(i):
+        if form == "array":
+            return X[i]
+        return named(X[i]) | ({"new": 0.3} if grows and i > 50 else {})
+
     plain, asked = build(name, **params), build(name, **params)
-    predict, _ = verbs(asked, y)
     for i in range(ROUNDS):
-        verbs(plain, y)[1](shape(X[i]), i)
-        told = []
-        for at in {0: [], 1: [i], 2: [i, i - 3], 3: [i - 3, i, i]}[i % 4]:
-            told.append((at, predict(shape(X[at]))))
-        if i % 4 and i > 10:
-            at, before = told[-1]
-            assert predict(shape(X[at])) == before
-        verbs(asked, y)[1](shape(X[i]), i)
+        verbs(plain, y)[1](example(i), i)
+        predict, learn = verbs(asked, y)
+        for at in {0: [], 1: [i], 2: [i, i - 3], 3: [i - 3, i]}[i % 4]:
+            assert predict(example(at)) == predict(example(at))
+        if i % 10 == 5:
+            with pytest.raises(ValueError, match="NaN|nan"):
+                predict(example(i) | {"x1": np.nan} if form == "dictionary" else X[i] * np.nan)
+        if i in (33, 62):
+            asked = pickle.loads(pickle.dumps(asked))
+            learn = verbs(asked, y)[1]
+        learn(example(i), i)
     assert_same_state(plain, asked)
+
+
+@pytest.mark.parametrize("weight", [0.0, 2.0])
+def test_weights_after_a_prediction(weight):
+    X, y = stream_for(onkel.RBPClassifier)
+    plain, asked = onkel.RBPClassifier(budget=9), onkel.RBPClassifier(budget=9)
+    for x, label in zip(X, y, strict=True):
+        asked.predict_one(x)
+        for model in (plain, asked):
+            model.learn_one(x, label.item(), weight)
+            model.learn_one(-x, label.item())
+    assert_same_state(plain, asked)
+
+
+def test_predictions_while_another_thread_learns():
+    """They may come too early or too late, but nothing breaks, and the model learns as if nobody had asked."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20_000, 6))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    plain, asked = (onkel.BOGDClassifier(budget=100).partial_fit(X[:200], y[:200]) for _ in range(2))
+    plain.partial_fit(X, y)
+    thread = threading.Thread(target=asked.partial_fit, args=(X, y))
+    thread.start()
+    refused = 0
+    while thread.is_alive():
+        assert asked.predict_one(X[7]) in (-1, 1)
+        try:
+            asked.learn_one(X[7], 1, 0.0)
+        except RuntimeError as error:
+            assert "learning in another thread" in str(error)
+            refused += 1
+    thread.join()
+    if onkel.native.available():
+        assert refused
+        assert asked.n_support_ == plain.n_support_
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -100,25 +150,54 @@ def test_dictionaries_are_read_alike_whoever_reads_them(engine, make):
         (float("nan"), "feature 'x1' is nan"),
         (float("-inf"), "feature 'x1' is -inf"),
         (10**400, "too large for a floating point number"),
+        (1e39, "infinity|finite|too large"),
         ("warm", "feature 'x1' is 'warm', not a number"),
         (None, "feature 'x1' is None, not a number"),
         ([1.0], "not a number"),
     ],
-    ids=["NaN", "infinity", "huge", "text", "None", "list"],
+    ids=["NaN", "infinity", "huge", "large", "text", "None", "list"],
 )
 def test_bad_values_are_refused_by_name(engine, dtype, value, said):
     X, y = stream_for(onkel.RBPClassifier, rounds=30)
     with onkel.engine(engine):
         model = onkel.RBPClassifier(kernel=Gaussian(1.0), budget=5)
-        for x, label in zip(X.astype(dtype), y, strict=True):
-            model.learn_one(named(x), label.item())
+        model.learn_many(pd.DataFrame(X.astype(dtype), columns=list(named(X[0]))), pd.Series(y))
         before = model.state()[0]
+        assert before["basis.x"].dtype == dtype
         bad = named(X[0]) | {"x1": value}
+        if value == 1e39 and dtype == np.float64:
+            assert model.predict_one(bad) in (-1.0, 1.0)
+            return
         for call in (lambda: model.learn_one(bad, 1.0), lambda: model.predict_one(bad)):
             with pytest.raises(ValueError, match=said.replace("[", r"\[")):
                 call()
     for name, tensor in model.state()[0].items():
         np.testing.assert_array_equal(tensor, before[name])
+
+
+@pytest.mark.parametrize("target", [10**400, float("nan"), float("inf"), "high", None])
+@pytest.mark.parametrize("example", [{"a": 1.0}, np.ones(1)], ids=["dictionary", "array"])
+def test_bad_targets_are_refused(example, target):
+    model = onkel.OGDRegressor()
+    model.learn_one(example, 1.0)
+    with pytest.raises(ValueError, match="y must be a finite number, got "):
+        model.learn_one(example, target)
+    assert model.t_ == 1
+
+
+class Odd(float):
+    """A number that says something else when asked."""
+
+    def __float__(self):
+        return 42.0
+
+
+def test_numbers_of_ones_own_make_are_left_to_python():
+    ours, theirs = onkel.OGDRegressor(), onkel.OGDRegressor()
+    for value in (1.0, Odd(2.0), np.float32(0.1)):
+        ours.learn_one({"b": value, "a": 0.5}, 1.0)
+        theirs.learn_one(Slow({"b": value, "a": 0.5}), 1.0)
+    assert_same_state(ours, theirs)
 
 
 @pytest.mark.parametrize("label", [[1], {"a": 1}, np.array([1, -1])])

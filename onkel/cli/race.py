@@ -15,7 +15,7 @@ from rich.text import Text
 from onkel import evaluate, report
 from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
-from onkel.cli.show import Console, Display, finite, print_whole, table, trivial
+from onkel.cli.show import Console, Display, finite, print_whole, table
 from onkel.cli.source import FACES
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream
@@ -285,7 +285,8 @@ def _print(race: Standings, arguments: argparse.Namespace) -> None:
     }
     for note in (note for note, holds in notes.items() if holds):
         console.print(Text(note, style="dim"))
-    console.print(trivial(race.stream.task, _trivial(race.stream, arguments)), "", sep="\n")
+    trivial = report.compared(race.stream.task, _trivial(race.stream, arguments))
+    console.print(Text(trivial, style="dim"), "", sep="\n")
 
 
 def _kibibytes(size: float) -> str:
@@ -331,8 +332,9 @@ def _write_report(races: list[Standings], notice: str, arguments: argparse.Names
         "for all streams."
     )
     words = {"title": title, "lead": lead, "notice": notice[:1].upper() + notice[1:], "command": arguments.command}
+    trivial = {race.stream.name: _trivial(race.stream, arguments) for race in races}
     try:
-        report.write(arguments.report, races, **words)
+        report.write(arguments.report, races, **words, trivial=trivial)
     except OSError as problem:
         raise Problem(f"the report cannot be written to {arguments.report}: {problem.strerror}") from None
     if not arguments.quiet:

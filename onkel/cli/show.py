@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onkel import report
-from onkel.datasets import Stream, Task
+from onkel.datasets import Stream
 from onkel.evaluate import Lap
 from onkel.follower import Follower
 from onkel.stream import counted
@@ -175,12 +175,6 @@ def print_whole(
 
 def _width(console: Console, rows: Table) -> int:
     return console.measure(rows, options=console.options.update(width=10_000)).maximum
-
-
-def trivial(task: Task, error: float) -> Text:
-    """A line to measure learners by."""
-    answer = "the most frequent class so far" if task == "classification" else "the mean so far"
-    return Text(f"to compare: {report.show_error(task)(error)} by answering {answer}", style="dim")
 
 
 def finite(value: Any) -> Any:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from onkel import evaluate, report, tuning
 from onkel.cli import models, source
-from onkel.cli.show import Console, Walk, finite, table, trivial
+from onkel.cli.show import Console, Walk, finite, table
 from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
 from onkel.stream import Stream, counted
@@ -163,7 +163,7 @@ def _print(tuned: Tuned, stream: Stream, baseline: float) -> None:
     console.print(rows)
     if len(tuned.candidates) > SHOWN:
         console.print(f"and {len(tuned.candidates) - SHOWN} more that were dropped earlier")
-    console.print(trivial(stream.task, baseline))
+    console.print(Text(report.compared(stream.task, baseline), style="dim"))
 
 
 def _as_data(tuned: Tuned, stream: Stream, baseline: float) -> dict[str, Any]:
