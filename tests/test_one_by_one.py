@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+import time
 from collections import UserDict
 
 import numpy as np
@@ -84,26 +85,35 @@ def test_weights_after_a_prediction(weight):
     assert_same_state(plain, asked)
 
 
+@pytest.mark.skipif(not onkel.native.available(), reason="the native engine is not built")
 def test_predictions_while_another_thread_learns():
     """They may come too early or too late, but nothing breaks, and the model learns as if nobody had asked."""
     random = np.random.default_rng(0)
     X = random.normal(size=(20_000, 6))
     y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
     plain, asked = (onkel.BOGDClassifier(budget=100).partial_fit(X[:200], y[:200]) for _ in range(2))
-    plain.partial_fit(X, y)
-    thread = threading.Thread(target=asked.partial_fit, args=(X, y))
+    enough, passes = threading.Event(), []
+
+    def learn():
+        while not enough.is_set():
+            passes.append(asked.partial_fit(X, y))
+
+    thread = threading.Thread(target=learn)
     thread.start()
-    refused = []
-    while thread.is_alive():
+    refused: set[str] = set()
+    deadline = time.monotonic() + 60
+    while not refused and time.monotonic() < deadline:
         assert asked.predict_one(X[7]) in (-1, 1)
         try:
             asked.learn_one(X[7], 1, 0.0)
         except RuntimeError as error:
-            refused.append(str(error))
+            refused.add(str(error))
+    enough.set()
     thread.join()
-    if onkel.native.available():
-        assert set(refused) == {"the model is learning in another thread: wait for it"}
-        assert asked.n_support_ == plain.n_support_
+    assert refused == {"the model is learning in another thread: wait for it"}
+    for _ in passes:
+        plain.partial_fit(X, y)
+    assert_same_state(plain, asked)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
