@@ -139,7 +139,7 @@ public:
     }
     void look_away() {
         f_->look_away();
-        met_ = {};
+        met_.known = false;
     }
 
     void learn_one(Row<T> x, double y, double weight) {
@@ -164,9 +164,9 @@ public:
         } else {
             f_->scores(k, s_.data());
         }
-        met_.values.assign(x.values, x.values + x.count);
-        if (x.index) met_.index.assign(x.index, x.index + x.count);
         met_.known = true;
+        met_.values.assign(x.values, x.values + x.count);
+        met_.index.assign(x.index, x.index + (x.index ? x.count : 0));
         return s_;
     }
 
