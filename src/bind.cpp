@@ -270,6 +270,7 @@ void bind_learner(nb::module_& m, const char* name) {
                     fits(out->shape(0), group.size() * X.n);
                     fits(out->shape(1), group.at(0)->outputs());
                 }
+                L::refuse_strangers(group);
                 std::vector<std::unique_ptr<typename L::Busy>> busy;
                 for (L* each : group) busy.push_back(std::make_unique<typename L::Busy>(*each));
                 nb::gil_scoped_release release;

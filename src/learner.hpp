@@ -66,17 +66,24 @@ public:
         }
     }
 
-    // Several learners on the same explicit features, which the first computes for all. The scores of each are written
-    // after those of the one before. Returns who left the range of numbers, and stopped there.
-    static std::vector<bool> learn_together(const std::vector<Learner*>& group, const Rows<T>& X, const double* y,
-                                            double* last, double* averaged) {
-        Learner& first = *group.front();
+    // Learners that can learn together: different ones, with the same explicit features.
+    static void refuse_strangers(const std::vector<Learner*>& group) {
+        const Learner& first = *group.front();
         for (const Learner* other : group) {
             if (other->f_->features() == 0 || other->n() || other->f_->features() != first.f_->features() ||
                 other->columns() != first.columns() || other->outputs() != first.outputs()) {
                 throw std::invalid_argument("learners that learn together have the same explicit features and outputs");
             }
+            if (std::count(group.begin(), group.end(), other) > 1) {
+                throw std::invalid_argument("a learner can be only once among those that learn together");
+            }
         }
+    }
+    // Several learners on the same explicit features, which the first computes for all. The scores of each are written
+    // after those of the one before. Returns who left the range of numbers, and stopped there.
+    static std::vector<bool> learn_together(const std::vector<Learner*>& group, const Rows<T>& X, const double* y,
+                                            double* last, double* averaged) {
+        Learner& first = *group.front();
         first.check(X);
         for (Learner* each : group) each->look_away();
         const LookAway end{first};

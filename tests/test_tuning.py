@@ -173,6 +173,9 @@ def test_strangers_cannot_learn_together() -> None:
     pa = onkel.PAClassifier().partial_fit(STREAM.X, STREAM.y)
     with pytest.raises(ValueError, match="same explicit features"):
         together.learn([pa, pa], STREAM.X, STREAM.y)
+    with pytest.raises(ValueError, match="only once"):
+        together.learn([fogd, fogd], STREAM.X, STREAM.y)
+    fogd.partial_fit(STREAM.X, STREAM.y)  # nobody is thought to be learning still
 
 
 def test_side_by_side_gives_the_same() -> None:
