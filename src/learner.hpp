@@ -79,6 +79,7 @@ public:
             }
         }
     }
+
     // Several learners on the same explicit features, which the first computes for all. The scores of each are written
     // after those of the one before. Returns who left the range of numbers, and stopped there.
     static std::vector<bool> learn_together(const std::vector<Learner*>& group, const Rows<T>& X, const double* y,

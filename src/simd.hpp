@@ -59,8 +59,8 @@ struct Simd {
                         const std::int32_t* index, const std::int64_t* starts, std::size_t queries, const double* rest,
                         T* out, std::size_t out_stride);
 
-    // v = exp(-rate * v) in place for v >= 0, in `rows` rows of n numbers, to 0.6 epsilon. No result is subnormal:
-    // those below 2^-119 (double: 2^-1015) are 0 or not far above. NaN stays.
+    // v = exp(-rate * v) in place for v >= 0, in `rows` rows of n numbers, to 0.6 (1 + rate v) epsilon. No result is
+    // subnormal: those below 2^-119 (double: 2^-1015) are 0 or not far above. NaN stays.
     void (*decay)(T* v, std::size_t n, std::size_t rows, std::size_t stride, T rate);
 
     // added up in an order that depends on n alone
@@ -101,8 +101,8 @@ struct Simd {
 template <class T>
 const Simd<T>& simd();
 
-// Their name: "x86-64-v4", "x86-64-v3", "x86-64-v2" or "plain". The environment variable ONKEL_INSTRUCTIONS
-// may name a smaller set than the best one; anything else is ignored.
+// Their name: "x86-64-v4-popcnt", "x86-64-v4", "x86-64-v3", "x86-64-v2" or "plain". The environment variable
+// ONKEL_INSTRUCTIONS may name a smaller set than the best one; anything else is ignored.
 const char* instruction_set();
 
 }  // namespace onkel

@@ -187,10 +187,14 @@ INLINE Wide<T> add_times_spread(Wide<T> sum, Wide<T> v, const T* x) {
 }
 
 template <Pair pair, class T>
+INLINE Wide<T> add_difference(Wide<T> sum, Wide<T> difference) {
+    return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
+}
+
+template <Pair pair, class T>
 INLINE Wide<T> add_pair(Wide<T> sum, const T* x, Wide<T> z) {
     if constexpr (pair == Pair::product) return add_times_spread<T>(sum, z, x);
-    const Wide<T> difference = minus_spread<T>(z, x);
-    return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
+    return add_difference<pair, T>(sum, minus_spread<T>(z, x));
 }
 
 // The same for a number that is spread already, rounded as above whatever the compiler makes of it.
@@ -209,8 +213,7 @@ INLINE Wide<T> add_times(Wide<T> sum, Wide<T> v, Wide<T> x) {
 template <Pair pair, class T>
 INLINE Wide<T> add_pair(Wide<T> sum, Wide<T> x, Wide<T> z) {
     if constexpr (pair == Pair::product) return add_times<T>(sum, z, x);
-    const Wide<T> difference = z - x;
-    return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
+    return add_difference<pair, T>(sum, z - x);
 }
 
 template <class T>
