@@ -21,7 +21,7 @@ double Compare::operator()(double x, double z) const {
 
 template <class T>
 typename Basis<T>::Column& Basis<T>::declare(const std::string& name, std::size_t width, bool saved) {
-    named_.push_back(std::make_unique<Column>(Column{name, std::vector<std::vector<double>>(width), saved}));
+    named_.push_back(std::make_unique<Column>(Column{name, std::vector<Vectors<double>>(width), saved}));
     return *named_.back();
 }
 

@@ -54,7 +54,7 @@ class Basis {
 public:
     struct Column {
         std::string name;
-        std::vector<std::vector<double>> values;  // one vector per output: contiguous over rows
+        std::vector<Vectors<double>> values;  // one vector per output: contiguous over rows
         bool saved = true;
     };
 

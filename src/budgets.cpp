@@ -18,7 +18,7 @@ void append(Expansion<T>& f, const Offer<T>& offer) {
     f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
 }
 
-std::size_t oldest(const std::vector<double>& born) {
+std::size_t oldest(std::span<const double> born) {
     return static_cast<std::size_t>(std::min_element(born.begin(), born.end()) - born.begin());
 }
 
@@ -129,7 +129,7 @@ void enter_scored(Expansion<T>& f, const Offer<T>& offer, std::size_t leaves) {
 
 }  // namespace
 
-std::size_t oldest_of_least(const std::vector<double>& values, const std::vector<double>& born, double size) {
+std::size_t oldest_of_least(const std::vector<double>& values, std::span<const double> born, double size) {
     const double least = simd<double>().least(values.data(), values.size());
     const double limit = least + 1e-9 * std::max(std::abs(least), size);
     std::size_t best = values.size();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,7 +82,7 @@ private:
 
 // Where the least value is; among those equal up to rounding, the term that entered first. `size` is that of the
 // numbers the values are differences of.
-std::size_t oldest_of_least(const std::vector<double>& values, const std::vector<double>& born, double size = 0);
+std::size_t oldest_of_least(const std::vector<double>& values, std::span<const double> born, double size = 0);
 
 // |coef_i|^2, without scale
 template <class T>
@@ -176,8 +177,8 @@ struct Recent {
     explicit Recent(std::size_t columns, bool sparse)
         : basis(columns, sparse), born(basis.declare("born", 1).values[0]), y(basis.declare("y", 1).values[0]) {}
     Basis<T> basis;
-    std::vector<double>& born;
-    std::vector<double>& y;
+    Vectors<double>& born;
+    Vectors<double>& y;
 };
 
 class RemoveByEvaluation final : public BudgetFor<RemoveByEvaluation> {

@@ -235,7 +235,7 @@ double Boxed::limit_of(const Round& round) const {
 
 template <class T>
 bool Boxed::climb(Expansion<T>& f, const Offer<T>& offer, double limit) const {
-    std::vector<double>& score = f.score->values[0];
+    Vectors<double>& score = f.score->values[0];
     const double y = offer.round.y, kxx = offer.round.kxx;
     double s = f.scale * f.inner_score(offer.k, 0);
     const double loss = 1 - y * s;
@@ -373,7 +373,7 @@ template <class T>
 void DualAscent::make_room(Expansion<T>& f, Workspace<T>& work) {
     const Box box(f);
     const std::size_t j = victim(f, box);
-    std::vector<double>& score = f.score->values[0];
+    Vectors<double>& score = f.score->values[0];
     std::vector<double> v(f.n());
     if (solves()) {
         v = share(box, j);

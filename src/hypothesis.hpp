@@ -377,8 +377,8 @@ public:
     Basis<T> basis;
     Basis<T> dead;  // Average::all: terms that once lived
     Column& coef;   // without scale
-    std::vector<double>& born;
-    std::vector<double>& diagonal;  // k(x_i, x_i)
+    Vectors<double>& born;
+    Vectors<double>& diagonal;  // k(x_i, x_i)
     Column* base;                   // with averages: sum of the past coefficients less coef * cumulative
     std::vector<Column*> kept;      // what the budget keeps beside each term; of these, if there are,
     Column* score;                  // f(x_i) / scale

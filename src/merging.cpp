@@ -304,7 +304,7 @@ template <class T>
 void TwinVectors::merge(Expansion<T>& f, const Offer<T>& offer) {
     const auto [i, j] = nearest_pair(f.born);
     const auto count = [&](std::size_t k) { return f.kept[0]->values[0][k] + f.kept[1]->values[0][k]; };
-    const auto sum = [i = i, j = j](const std::vector<double>& values) { return values[i] + values[j]; };
+    const auto sum = [i = i, j = j](const Vectors<double>& values) { return values[i] + values[j]; };
     const double share = count(i) / (count(i) + count(j));
     const double coef = f.scale * sum(f.coef.values[0]);
     const double positive = sum(f.kept[0]->values[0]);
@@ -318,7 +318,7 @@ void TwinVectors::merge(Expansion<T>& f, const Offer<T>& offer) {
 }
 
 // The two that are nearest to each other; of those equal up to rounding, the oldest.
-std::pair<std::size_t, std::size_t> TwinVectors::nearest_pair(const std::vector<double>& born) const {
+std::pair<std::size_t, std::size_t> TwinVectors::nearest_pair(std::span<const double> born) const {
     const std::size_t n = squares_.n();
     double least = infinity;
     double most = 0;

@@ -73,7 +73,7 @@ public:
 private:
     template <class T>
     void merge(Expansion<T>& f, const Offer<T>& offer);
-    std::pair<std::size_t, std::size_t> nearest_pair(const std::vector<double>& born) const;
+    std::pair<std::size_t, std::size_t> nearest_pair(std::span<const double> born) const;
     template <class T>
     void solve(Expansion<T>& f);
 

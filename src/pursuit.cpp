@@ -24,7 +24,7 @@ void move_all(Expansion<T>& f, const std::vector<double>& step, const double* co
 }
 
 // The places of the `count` least values in ascending order; the oldest first among equals.
-std::vector<std::size_t> ranked(std::vector<double> values, const std::vector<double>& born, std::size_t count) {
+std::vector<std::size_t> ranked(std::vector<double> values, std::span<const double> born, std::size_t count) {
     std::vector<std::size_t> order;
     while (order.size() < count) {
         order.push_back(oldest_of_least(values, born));
