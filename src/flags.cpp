@@ -7,7 +7,7 @@ namespace onkel {
 
 template <class T>
 bool Flags<T>::pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones) const {
-    if (!x.index) return simd<T>().pack(x.values, x.count, mask, ones);
+    if (!x.index) return simd<T>().pack(x.values, 1, x.count, mask, ones);
     std::fill(ones, ones + words(), Word<T>{0});
     bool good = true;
     for (std::size_t e = 0; e < x.count; ++e) {

@@ -38,6 +38,10 @@ public:
 
     // The bits of an example; false if it is neither 0 nor 1 in one of these columns.
     bool pack(const Row<T>& x, Word<T>* ones) const { return pack(x, mask(), ones); }
+    // The same of many dense ones, one after the other.
+    bool pack_dense(const Rows<T>& X, Word<T>* ones) const {
+        return simd<T>().pack(X.values, X.n, X.columns, mask(), ones);
+    }
 
     // How many bits a row has.
     std::size_t ones(const Word<T>* row) const {

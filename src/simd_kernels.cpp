@@ -400,8 +400,9 @@ void counted_many(Pair which, const Counted<T>& flags, const T* table, size_t co
     });
 }
 
+// As `pack` of simd.hpp, of one row; returns the bits that are not as they should be.
 template <class T>
-bool pack(const T* x, size_t columns, const Word<T>* mask, Word<T>* ones) {
+INLINE Word<T> pack_row(const T* x, size_t columns, const Word<T>* mask, Word<T>* ones) {
     constexpr size_t bits = 8 * sizeof(T);
     Word<T> wrong = 0;
     for (size_t w = 0; w * bits < columns; ++w, x += bits) {
@@ -433,6 +434,15 @@ bool pack(const T* x, size_t columns, const Word<T>* mask, Word<T>* ones) {
         ones[w] = one & mask[w];
         wrong |= other & mask[w];
     }
+    return wrong;
+}
+
+template <class T>
+bool pack(const T* x, size_t rows, size_t columns, const Word<T>* mask, Word<T>* ones) {
+    constexpr size_t bits = 8 * sizeof(T);
+    const size_t words = (columns + bits - 1) / bits;
+    Word<T> wrong = 0;
+    for (size_t r = 0; r < rows; ++r) wrong |= pack_row(x + r * columns, columns, mask, ones + r * words);
     return wrong == 0;
 }
 
