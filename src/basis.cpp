@@ -124,6 +124,30 @@ void Basis<T>::remove(std::size_t i) {
 }
 
 template <class T>
+void Basis<T>::replace(std::size_t i, Row<T> x) {
+    if (!tiled_ || sparse_ || x.index) {
+        remove(i);
+        return append(x);
+    }
+    const std::size_t last = n_ - 1;
+    T* to = first(i);
+    T* from = first(last);
+    gone_.resize(columns_);
+    for (std::size_t j = 0; j < columns_; ++j) {
+        gone_[j] = to[j * lanes<T>];
+        to[j * lanes<T>] = from[j * lanes<T>];
+        from[j * lanes<T>] = x.values[j];
+    }
+    flags_.replace(i, gone_.data(), x.values);
+    for (const auto& column : named_) {
+        for (auto& values : column->values) {
+            values[i] = values[last];
+            values[last] = 0;
+        }
+    }
+}
+
+template <class T>
 void Basis<T>::clear() {
     n_ = 0;
     tiles_.clear();

@@ -86,8 +86,9 @@ public:
     // Make sparse examples cheap for this comparison; declared before the first row.
     void prepare(const Compare& compare);
 
-    void append(Row<T> x);       // named values start at zero
-    void remove(std::size_t i);  // the last row takes its place
+    void append(Row<T> x);                  // named values start at zero
+    void remove(std::size_t i);             // the last row takes its place
+    void replace(std::size_t i, Row<T> x);  // the same, then x is appended
     void clear();
     void widen(std::size_t columns);
     // A view of stored row i, valid until the workspace or the table changes.

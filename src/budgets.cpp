@@ -18,6 +18,11 @@ void append(Expansion<T>& f, const Offer<T>& offer) {
     f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
 }
 
+template <class T>
+void replace(Expansion<T>& f, const Offer<T>& offer, std::size_t leaves) {
+    f.replace(leaves, offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
+}
+
 std::size_t oldest(std::span<const double> born) {
     return static_cast<std::size_t>(std::min_element(born.begin(), born.end()) - born.begin());
 }
@@ -169,15 +174,15 @@ void Replace<who>::enter(Expansion<T>& f, const Offer<T>& offer) {
     if (over) {
         const auto n = static_cast<double>(f.n());
         const double factor = unbiased_ && n > 1 ? n / (n - 1) : 1;
-        f.foresee(factor);
-        f.remove(who == Leaves::random   ? random_.below(f.n())
-                 : who == Leaves::oldest ? oldest(f.born)
-                                         : smallest(f),
-                 offer.work);
         f.shrink(factor);
+        replace(f, offer,
+                who == Leaves::random   ? random_.below(f.n())
+                : who == Leaves::oldest ? oldest(f.born)
+                                        : smallest(f));
+        if (cap_) limit_coefficients(f, *cap_);
+    } else {
+        append(f, offer);
     }
-    append(f, offer);
-    if (over && cap_) limit_coefficients(f, *cap_);
 }
 
 template <class T>

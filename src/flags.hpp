@@ -54,9 +54,7 @@ public:
 
     void append(const Row<T>& x) {
         if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() + stride());
-        pack(x, everywhere_.data(), packed_.data());
-        for (std::size_t w = 0; w < words(); ++w) word(n_, w) = packed_[w];
-        most_ = std::max(most_, ones(packed_.data()));
+        note(n_, x, n_);
         ++n_;
         count<true>(x);
     }
@@ -69,6 +67,19 @@ public:
         }
         if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
         count<false>(x);
+    }
+
+    // The same, then the dense row y is appended.
+    void replace(std::size_t i, const T* x, const T* y) {
+        const std::size_t columns = fractions_.size();
+        note(n_ - 1, {y, nullptr, columns}, i);
+        std::uint32_t changed = 0;
+        for (std::size_t j = 0; j < columns; ++j) {
+            const std::uint32_t before = fractions_[j], rest = before - is_fraction(x[j]);
+            fractions_[j] = rest + is_fraction(y[j]);
+            changed |= (fractions_[j] != before) & at_border(rest);
+        }
+        if (changed) choose();
     }
 
     void clear() {
@@ -92,6 +103,16 @@ private:
         return tiles_[i / lanes<T> * stride() + w * lanes<T> + i % lanes<T>];
     }
     bool pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones) const;
+
+    // The bits of x in row i; those that were there before go to row j.
+    void note(std::size_t i, const Row<T>& x, std::size_t j) {
+        pack(x, everywhere_.data(), packed_.data());
+        for (std::size_t w = 0; w < words(); ++w) {
+            word(j, w) = word(i, w);
+            word(i, w) = packed_[w];
+        }
+        most_ = std::max(most_, ones(packed_.data()));
+    }
 
     // Without branches: what a column holds cannot be guessed.
     static bool is_fraction(T value) {

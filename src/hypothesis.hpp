@@ -291,23 +291,22 @@ public:
     }
 
     void append(Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
-        if (n() == 0) {  // nothing refers to them: begin afresh
-            scale = 1;
-            cumulative = 0;
-        }
         basis.append(x);
-        for (std::size_t o = 0; o < outputs; ++o) {
-            coef.values[o].back() = c[o] / scale;
-            if (base) base->values[o].back() = -cumulative * coef.values[o].back();
-        }
-        born.back() = t;
-        diagonal.back() = kxx;
-        if (now_ + 1 < block_end_ &&
-            basis.version() == version_) {  // those ahead meet the tile it is in, the others there once more
-            const std::size_t next = now_ + 1 - block_begin_;
-            const Range tile{(n() - 1) / lanes<T> * lanes<T>, n()};
-            kernel_->rows(basis, block_.slice(next, block_.n - next), tile, work, k_.data() + next * stride_, stride_);
-        }
+        settle(t, kxx, c, work);
+    }
+
+    // The same, but term i leaves.
+    void replace(std::size_t i, Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
+        bury(i, work);
+        basis.replace(i, x);
+        move_ahead(n() - 1, i);
+        settle(t, kxx, c, work);
+    }
+
+    void remove(std::size_t i, Workspace<T>& work) {
+        bury(i, work);
+        basis.remove(i);
+        move_ahead(n(), i);
     }
 
     // Give term i the coefficient c (still without scale).
@@ -328,21 +327,6 @@ public:
     // With averages: the sum of term i's coefficient over the rounds.
     double past(std::size_t i, std::size_t output) const {
         return cumulative * coef.values[output][i] + base->values[output][i];
-    }
-
-    void remove(std::size_t i, Workspace<T>& work) {
-        if (this->average_ == Average::all) {
-            dead.append(basis.row(i, work));
-            for (std::size_t o = 0; o < outputs; ++o) {
-                dead_coef_.values[o].back() = past(i, o);
-            }
-            dead_born_.values[0].back() = born[i];
-        }
-        basis.remove(i);
-        for (std::size_t q = now_; q < block_end_; ++q) {
-            T* k = k_.data() + (q - block_begin_) * stride_;
-            k[i] = k[n()];
-        }
     }
 
     void widen(std::size_t wider, const Map*) override {
@@ -378,13 +362,13 @@ public:
     Basis<T> dead;  // Average::all: terms that once lived
     Column& coef;   // without scale
     Vectors<double>& born;
-    Vectors<double>& diagonal;  // k(x_i, x_i)
-    Column* base;                   // with averages: sum of the past coefficients less coef * cumulative
-    std::vector<Column*> kept;      // what the budget keeps beside each term; of these, if there are,
-    Column* score;                  // f(x_i) / scale
-    Column* limit;                  // how large |coef_i| may be
-    std::vector<double> bias;       // added to f; empty but for budgets with an intercept
-    std::vector<double> bias_sum;   // over the rounds
+    Vectors<double>& diagonal;     // k(x_i, x_i)
+    Column* base;                  // with averages: sum of the past coefficients less coef * cumulative
+    std::vector<Column*> kept;     // what the budget keeps beside each term; of these, if there are,
+    Column* score;                 // f(x_i) / scale
+    Column* limit;                 // how large |coef_i| may be
+    std::vector<double> bias;      // added to f; empty but for budgets with an intercept
+    std::vector<double> bias_sum;  // over the rounds
     double scale = 1;
     double cumulative = 0;  // sum of scale over the rounds
 
@@ -406,6 +390,42 @@ private:
     void load_bias(const Store& store, const char* name, std::vector<double>& to) const {
         to = store.get<double>(name, 2);
         if (store.shape(name) != std::vector<std::size_t>{1, outputs}) Store::refuse(name, "has the wrong shape");
+    }
+
+    // The newest term, which is in the table already.
+    void settle(double t, double kxx, const double* c, Workspace<T>& work) {
+        if (n() == 1) {  // nothing else refers to them: begin afresh
+            scale = 1;
+            cumulative = 0;
+        }
+        for (std::size_t o = 0; o < outputs; ++o) {
+            coef.values[o].back() = c[o] / scale;
+            if (base) base->values[o].back() = -cumulative * coef.values[o].back();
+        }
+        born.back() = t;
+        diagonal.back() = kxx;
+        if (now_ + 1 < block_end_ &&
+            basis.version() == version_) {  // those ahead meet the tile it is in, the others there once more
+            const std::size_t next = now_ + 1 - block_begin_;
+            const Range tile{(n() - 1) / lanes<T> * lanes<T>, n()};
+            kernel_->rows(basis, block_.slice(next, block_.n - next), tile, work, k_.data() + next * stride_, stride_);
+        }
+    }
+
+    // Term i is about to leave.
+    void bury(std::size_t i, Workspace<T>& work) {
+        if (this->average_ != Average::all) return;
+        dead.append(basis.row(i, work));
+        for (std::size_t o = 0; o < outputs; ++o) dead_coef_.values[o].back() = past(i, o);
+        dead_born_.values[0].back() = born[i];
+    }
+
+    // A term has moved in the table: so it does in the rows ahead.
+    void move_ahead(std::size_t from, std::size_t to) {
+        for (std::size_t q = now_; q < block_end_; ++q) {
+            T* k = k_.data() + (q - block_begin_) * stride_;
+            k[to] = k[from];
+        }
     }
 
     void row(const Basis<T>& table, Row<T> x, Workspace<T>& work, T* k) const {

@@ -400,41 +400,33 @@ void counted_many(Pair which, const Counted<T>& flags, const T* table, size_t co
     });
 }
 
-// As `pack` of simd.hpp, of one row; returns the bits that are not as they should be.
+// Which of `width` values are 1, of those with a bit in `wanted`; the others of these that are not 0 are noted as
+// wrong.
 template <class T>
-INLINE Word<T> pack_row(const T* x, size_t columns, const Word<T>* mask, Word<T>* ones) {
-    constexpr size_t bits = 8 * sizeof(T);
-    Word<T> wrong = 0;
-    for (size_t w = 0; w * bits < columns; ++w, x += bits) {
-        const size_t end = columns - w * bits < bits ? columns - w * bits : bits;
-        Word<T> one = 0, other = 0;  // neither 0 nor 1
+INLINE Word<T> pack_vector(const T* x, Word<T> wanted, Word<T>& wrong) {
 #if ONKEL_VECTOR_BYTES == 64
-        for (size_t j = 0; j < end; j += width<T>) {
-            const unsigned here = end - j < width<T> ? (1u << (end - j)) - 1 : ~0u;
-            Word<T> is_one, is_other;
-            if constexpr (sizeof(T) == 4) {
-                const __m512 v = _mm512_maskz_loadu_ps(static_cast<__mmask16>(here), x + j);
-                is_one = _mm512_cmp_ps_mask(v, _mm512_set1_ps(1), _CMP_EQ_OQ);
-                is_other = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_NEQ_UQ) ^ is_one;
-            } else {
-                const __m512d v = _mm512_maskz_loadu_pd(static_cast<__mmask8>(here), x + j);
-                is_one = _mm512_cmp_pd_mask(v, _mm512_set1_pd(1), _CMP_EQ_OQ);
-                is_other = _mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_NEQ_UQ) ^ is_one;
-            }
-            one |= is_one << j;
-            other |= is_other << j;
-        }
-#else
-        for (size_t j = 0; j < end; ++j) {
-            one |= static_cast<Word<T>>(x[j] == 1) << j;
-            other |= static_cast<Word<T>>(x[j] != 0) << j;
-        }
-        other ^= one;
-#endif
-        ones[w] = one & mask[w];
-        wrong |= other & mask[w];
+    if constexpr (sizeof(T) == 4) {
+        const auto here = static_cast<__mmask16>(wanted);
+        const __m512 v = _mm512_maskz_loadu_ps(here, x);
+        const __mmask16 one = _mm512_mask_cmp_ps_mask(here, v, _mm512_set1_ps(1), _CMP_EQ_OQ);
+        wrong |= _mm512_mask_cmp_ps_mask(here & ~one, v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+        return one;
+    } else {
+        const auto here = static_cast<__mmask8>(wanted);
+        const __m512d v = _mm512_maskz_loadu_pd(here, x);
+        const __mmask8 one = _mm512_mask_cmp_pd_mask(here, v, _mm512_set1_pd(1), _CMP_EQ_OQ);
+        wrong |= _mm512_mask_cmp_pd_mask(here & ~one, v, _mm512_setzero_pd(), _CMP_NEQ_UQ);
+        return one;
     }
-    return wrong;
+#else
+    Word<T> one = 0;
+    for (size_t l = 0; l < width<T> && wanted >> l; ++l) {
+        const Word<T> here = wanted >> l & 1, is_one = here & (x[l] == 1);
+        one |= is_one << l;
+        wrong |= here & (x[l] != 0) & ~is_one;
+    }
+    return one;
+#endif
 }
 
 template <class T>
@@ -442,7 +434,18 @@ bool pack(const T* x, size_t rows, size_t columns, const Word<T>* mask, Word<T>*
     constexpr size_t bits = 8 * sizeof(T);
     const size_t words = (columns + bits - 1) / bits;
     Word<T> wrong = 0;
-    for (size_t r = 0; r < rows; ++r) wrong |= pack_row(x + r * columns, columns, mask, ones + r * words);
+    for (size_t w = 0; w < words; ++w) {
+        for (size_t r = 0; r < rows; ++r) ones[r * words + w] = 0;
+        const size_t end = columns - w * bits;
+        const Word<T> inside = end < bits ? mask[w] & ((Word<T>{1} << end) - 1) : mask[w];
+        for (size_t j = 0; j < bits && inside >> j; j += width<T>) {
+            const Word<T> wanted = inside >> j & ((Word<T>{2} << (width<T> - 1)) - 1);
+            if (wanted == 0) continue;  // for all rows
+            for (size_t r = 0; r < rows; ++r) {
+                ones[r * words + w] |= pack_vector(x + r * columns + w * bits + j, wanted, wrong) << j;
+            }
+        }
+    }
     return wrong == 0;
 }
 
