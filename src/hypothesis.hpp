@@ -436,7 +436,7 @@ private:
 
     // Look at the examples from i on that are worth looking at together: the more terms there are, the more.
     void look_ahead(const Rows<T>& X, std::size_t i, Workspace<T>& work) {
-        const std::size_t wanted = budget_->settled(n()) ? most_ahead : std::min(n() / 64 + 1, most_ahead);
+        const std::size_t wanted = budget_->settled(n()) ? most_ahead : std::min(n() / 50 + 1, most_ahead);
         const std::size_t count = wanted < 4 ? wanted : wanted / 4 * 4;  // the vector code's step
         version_ = basis.version();
         block_begin_ = i;
