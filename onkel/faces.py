@@ -134,6 +134,8 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
         """Are all these labels known? (Labels of another type are for `_know` to judge.)"""
         if not self._started or y.dtype.kind != self.classes_.dtype.kind or y.dtype.kind == "O":
             return False
+        if len(self.classes_) == 2:
+            return bool(((y == self.classes_[0]) | (y == self.classes_[1])).all())
         at = np.searchsorted(self.classes_, y)
         return bool((self.classes_[np.minimum(at, len(self.classes_) - 1)] == y).all())
 

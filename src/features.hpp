@@ -48,6 +48,7 @@ public:
     }
     void check_query(Row<T> x) const override { check(x); }
     double length2(Row<T>) const override { return 1; }
+    bool normalized() const override { return true; }
 
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
         if (i >= block_end_) {
@@ -259,6 +260,7 @@ public:
     }
     void check_query(Row<T> x) const override { features_.check(x); }
     double length2(Row<T> x) const override { return expansion_.length2(x); }
+    bool normalized() const override { return expansion_.normalized(); }
 
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
         z_ = features_.row(X, i, work);

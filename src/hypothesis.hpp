@@ -71,6 +71,8 @@ public:
     virtual void look_away() = 0;
     // k(x, x), or |z(x)|^2
     virtual double length2(Row<T> x) const = 0;
+    // Is that 1 for every x?
+    virtual bool normalized() const = 0;
 
     virtual void scores(const T* k, double* s) const = 0;
     // The average of the models of rounds 1..t.
@@ -78,7 +80,7 @@ public:
     // Scores of many examples, written row by row.
     virtual void predict(const Rows<T>& X, bool averaged, double t, double* out) const = 0;
 
-    // A round begins: the model as it is enters the average.
+    // With averages: a round begins, and the model as it is enters them.
     virtual void count() = 0;
     // Refuse a factor that would take coefficients out of range.
     virtual void foresee(double factor) const = 0;
@@ -168,6 +170,7 @@ public:
         }
     }
     double length2(Row<T> x) const override { return normalized_ ? 1 : kernel_->diagonal(x); }
+    bool normalized() const override { return normalized_; }
 
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
         if (i >= block_end_ || basis.version() != version_) look_ahead(X, i, work);

@@ -27,6 +27,7 @@ public:
         : loss_(std::move(loss)),
           update_(std::move(update)),
           f_(std::move(hypothesis)),
+          normalized_(f_->normalized()),
           s_(outputs()),
           slope_(outputs()),
           coef_(outputs()),
@@ -128,7 +129,7 @@ public:
         const Row<T> x = X[i];
         const double value = (*loss_)(y, s_.data(), outputs(), update_->threshold(loss_->threshold()), slope_.data());
         const auto t = static_cast<double>(t_ + 1);
-        const double kxx = f_->length2(x);
+        const double kxx = normalized_ ? 1 : f_->length2(x);
         if (kxx <= 0) std::fill(slope_.begin(), slope_.end(), 0.0);  // no step
         const Round now{y, t, kxx, s_.data(), value, slope_.data(), outputs(), weight, chance, room};
         try {
@@ -137,8 +138,10 @@ public:
             if (each) update_->each(coef_.data(), k_, f_->features(), outputs(), steps_.data());
             if (step.shrink != 1) f_->foresee(step.shrink);
             t_ += 1;
-            f_->count();
-            if (averages()) f_->average_scores(x, k_, t, work_, averaged);
+            if (averages()) {
+                f_->count();
+                f_->average_scores(x, k_, t, work_, averaged);
+            }
             const double* coef = step.moves ? coef_.data() : nullptr;
             f_->move(step.shrink, Offer<T>{now, x, k_, coef, work_, each ? steps_.data() : nullptr});
         } catch (const Diverged& error) {
@@ -273,6 +276,7 @@ private:
     std::shared_ptr<const Loss> loss_;
     std::shared_ptr<Update> update_;
     std::unique_ptr<Hypothesis<T>> f_;
+    bool normalized_;
     std::int64_t t_ = 0;
     Workspace<T> work_;
     std::atomic<bool> busy_ = false;

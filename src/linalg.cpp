@@ -12,19 +12,10 @@ namespace onkel {
 
 namespace {
 
-double dot(const double* a, const double* b, std::size_t n) {
-    double sums[8] = {};  // so that the compiler may use vectors
-    std::size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        for (std::size_t k = 0; k < 8; ++k) sums[k] += a[i + k] * b[i + k];
-    }
-    for (; i < n; ++i) sums[0] += a[i] * b[i];
-    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-}
-
 // Q' A Q has the diagonal d and e beside it (e[i] between i and i + 1); Q comes transposed.
 void to_three_diagonals(std::vector<double>& A, std::size_t n, std::vector<double>& d, std::vector<double>& e,
                         std::vector<double>& Q) {
+    const auto [dot, axpy] = std::pair(simd<double>().dot, simd<double>().axpy);
     std::vector<double> v(n), p(n);
     std::vector<std::vector<double>> reflections;  // I - v v', |v|^2 = 2, on the last elements
     for (std::size_t k = 0; k + 1 < n; ++k) {
@@ -46,7 +37,8 @@ void to_three_diagonals(std::vector<double>& A, std::size_t n, std::vector<doubl
         for (std::size_t i = 0; i < m; ++i) p[i] -= own * v[i];
         for (std::size_t i = 0; i < m; ++i) {
             double* row = A.data() + (k + 1 + i) * n + k + 1;
-            for (std::size_t j = 0; j < m; ++j) row[j] -= v[i] * p[j] + p[i] * v[j];
+            axpy(row, -v[i], p.data(), m);
+            axpy(row, -p[i], v.data(), m);
         }
     }
     d[n - 1] = A[n * n - 1];
@@ -56,17 +48,8 @@ void to_three_diagonals(std::vector<double>& A, std::size_t n, std::vector<doubl
         const std::vector<double>& w = reflections[k];
         for (std::size_t i = k + 1; i < n; ++i) {
             double* row = Q.data() + i * n + k + 1;
-            const double along = dot(row, w.data(), w.size());
-            for (std::size_t j = 0; j < w.size(); ++j) row[j] -= along * w[j];
+            axpy(row, -dot(row, w.data(), w.size()), w.data(), w.size());
         }
-    }
-}
-
-void rotate(double* a, double* b, double c, double s, std::size_t n) {
-    for (std::size_t k = 0; k < n; ++k) {
-        const double f = b[k];
-        b[k] = s * a[k] + c * f;
-        a[k] = c * a[k] - s * f;
     }
 }
 
@@ -94,7 +77,7 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
             std::size_t i = m;
             for (; i-- > l;) {
                 const double f = s * e[i], b = c * e[i];
-                const double r = std::hypot(f, g);
+                const double r = std::sqrt(f * f + g * g);
                 e[i + 1] = r;
                 if (r == 0) {  // it falls apart here
                     d[i + 1] -= shift;
@@ -108,7 +91,8 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
                 shift = s * t;
                 d[i + 1] = g + shift;
                 g = c * t - b;
-                rotate(vectors.data() + i * n, vectors.data() + (i + 1) * n, c, s, n);
+                double* below = vectors.data() + (i + 1) * n;
+                simd<double>().rotate(c, s, below, vectors.data() + i * n, below, n);
             }
             if (i != l - 1) continue;
             d[l] -= shift;
@@ -154,16 +138,6 @@ std::vector<double> Square::values(double on_diagonal) const {
 namespace {
 
 constexpr double ridge = 1e-15;  // as RIDGE in onkel/linalg.py
-
-// A rotation of `from` and `rest`: to = c from + s rest, rest = c rest - s from.
-void rotate_apart(double c, double s, const double* __restrict from, double* __restrict rest, double* __restrict to,
-                  std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-        const double a = from[i], b = rest[i];
-        to[i] = c * a + s * b;
-        rest[i] = c * b - s * a;
-    }
-}
 
 }  // namespace
 
@@ -243,7 +217,7 @@ void Factor::remove(std::size_t slot, double* d) {
         const double* from = column(j) + j;
         const double h = std::hypot(from[0], rest[0]);
         const double c = from[0] / h, s = rest[0] / h;
-        rotate_apart(c, s, from, rest, column(j - 1) + j - 1, n() - j);
+        simd<double>().rotate(c, s, from, rest, column(j - 1) + j - 1, n() - j);
         u_[j - 1] = left * s;
         left *= c;
     }
@@ -266,8 +240,8 @@ void Factor::remove_from_inverse(std::size_t p) {
             const double* next = row(r + 1);
             const double h = std::hypot(carry[p], next[p]);
             const double c = carry[p] / h, s = -next[p] / h;
-            rotate_apart(c, s, next, carry.data(), row(r), p);
-            rotate_apart(c, s, next + p + 1, carry.data() + p + 1, row(r) + p, r + 1 - p);
+            simd<double>().rotate(c, s, next, carry.data(), row(r), p);
+            simd<double>().rotate(c, s, next + p + 1, carry.data() + p + 1, row(r) + p, r + 1 - p);
             carry[p] = h;
         }
         count_squares(r);

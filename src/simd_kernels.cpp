@@ -1021,6 +1021,17 @@ void backward(const double* __restrict L, size_t stride, size_t n, double* __res
     }
 }
 
+void rotate(double c, double s, const double* from, double* rest, double* to, size_t n) {
+    const auto turn = [=]<class V>(size_t i, V) INLINE_LAMBDA {
+        const auto a = load<V>(from + i), b = load<V>(rest + i);
+        store(to + i, c * a + s * b);
+        store(rest + i, c * b - s * a);
+    };
+    size_t i = 0;
+    for (; i + width<double> <= n; i += width<double>) turn(i, Wide<double>{});
+    for (; i < n; ++i) turn(i, double{});
+}
+
 double least(const double* v, size_t n) {
     constexpr size_t step = width<double>, chains = 4;
     double found = v[0];
@@ -1068,7 +1079,7 @@ void interpolated(const double* __restrict nodes, size_t size, double a, const d
 template <class T>
 constexpr Simd<T> table = {dense<T>,    dense_many<T>, counted_many<T>, pack<T>,   sparse_many<T>, decay<T>,
                            dot<T>,      axpy<T>,       transposed<T>,   sincos<T>, inner,          add_scaled<T>,
-                           hadamard<T>, forward,       backward,        least,     interpolated<T>};
+                           hadamard<T>, forward,       backward,        rotate,    least,          interpolated<T>};
 
 }  // namespace
 
