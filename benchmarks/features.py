@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import streams
-from bench import FLAGS, TYPES, Again, Bench, Result, Runs, growth, mistakes, race
+from bench import FLAGS, TYPES, Again, Bench, Result, Runs, begun, growth, learning, race
 from plain import Counts, Plain
 
 import onkel
@@ -27,16 +27,6 @@ def fogd(*, components: int, gamma: float, eta: float = 1.6) -> Any:
     return onkel.FOGDClassifier(components=components, eta=eta, kernel=Gaussian(gamma))
 
 
-def begun(model: Any, X: Any, y: Any) -> Again:
-    """The mistakes of a model; its first example, where the score is 0, comes before the clock starts.
-
-    That is when it draws its random numbers, which the plain twin is given.
-    """
-    model.partial_fit(X[:1], y[:1], classes=np.unique(y))
-    later, targets = X[1:], y[1:]
-    return Again(model, lambda model: int(y[0] < 0) + mistakes(model.learn(later, targets), targets))
-
-
 def compare(
     bench: Bench, n: int, twin: Callable[[Plain], Counts], ours: Again, target: float, others: Runs | None = None
 ) -> tuple[dict[str, Any], dict[str, float]]:
@@ -49,7 +39,7 @@ def compare(
         "steps": counts.steps / n,
         "onkel us": us["onkel"],
         "plain us": us[FLAGS[1]],
-        "onkel mistakes": returned["onkel"],
+        "onkel mistakes": returned["onkel"](),
         "plain mistakes": counts.mistakes,
         "ratio": ratio,
         "ratio -O3": us[FLAGS[0]] / us["onkel"],
@@ -127,7 +117,7 @@ def nystrom(bench: Bench) -> Result:
                 bench,
                 n,
                 partial(Plain.nystrom, X=X, y=y, **setting, eta=eta, gamma=stream.gamma),
-                Again(model, lambda model, X=X, y=y: mistakes(model.learn(X, y), y)),
+                learning(model, X, y),
                 10,
             )
             rows.append({"stream": stream.name, "type": np.dtype(dtype).name, "B": B, "rank": rank} | row)

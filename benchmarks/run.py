@@ -26,7 +26,7 @@ import reading
 import scipy.sparse as sp
 import streams
 import workbench
-from bench import FLAGS, TYPES, Bench, Result, Runs, growth, mistakes, race
+from bench import FLAGS, TYPES, Bench, Result, Runs, begun, growth, mistakes, race
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
@@ -51,11 +51,6 @@ def ogd(*, eta: float, gamma: float) -> Any:
     return onkel.OGDClassifier(eta=eta, kernel=Gaussian(gamma))
 
 
-def learned(make: Callable[..., Any], setting: dict[str, Any], X: Any, y: Any) -> int:
-    """Mistakes of a fresh model on its way through the stream."""
-    return mistakes(make(**setting).learn(X, y), y)
-
-
 # ---- the benchmarks
 
 
@@ -69,7 +64,7 @@ def budgeted(bench: Bench) -> Result:
                 setting = {"budget": budget} | stream.setting
                 model = bogd(**setting).partial_fit(X, y)
                 runs: Runs = {flags: partial(twin.ogd, X, y, **setting) for flags, twin in bench.plain.items()}
-                runs |= {"onkel": partial(learned, bogd, setting, X, y), "scores": partial(model.predict, X)}
+                runs |= {"onkel": begun(bogd(**setting), X, y), "scores": partial(model.predict, X)}
                 seconds, returned = race(bench.repeats, runs)
                 counts = returned[FLAGS[0]]
                 ours, plain, portable = seconds["onkel"], seconds[FLAGS[1]], seconds[FLAGS[0]]
@@ -85,7 +80,7 @@ def budgeted(bench: Bench) -> Result:
                         "plain us": plain / len(y) * 1e6,
                         "onkel ns/term": ours / counts.evaluations * 1e9,
                         "predict ns/term": seconds["scores"] / len(y) / model.n_support_ * 1e9,
-                        "onkel mistakes": returned["onkel"],
+                        "onkel mistakes": returned["onkel"](),
                         "plain mistakes": counts.mistakes,
                         "ratio": plain / ours,
                         "ratio -O3": portable / ours,
@@ -145,7 +140,7 @@ def unbounded(bench: Bench) -> Result:
         builds, _ = race(2, {flags: partial(twin.ogd, X, y, **setting) for flags, twin in bench.plain.items()})
         twin = bench.plain[min(builds, key=builds.__getitem__)]
         X, y = stream.head(bench.size(len(stream.y)), dtype)
-        ours, wrong = race(3, {"onkel": partial(learned, ogd, setting, X, y)})
+        ours, wrong = race(3, {"onkel": begun(ogd(**setting), X, y)})
         theirs, counts = race(1, {"plain": partial(twin.ogd, X, y, **setting)})
         rows.append(
             {
@@ -156,7 +151,7 @@ def unbounded(bench: Bench) -> Result:
                 "onkel s": ours["onkel"],
                 "plain s": theirs["plain"],
                 "onkel ns/term": ours["onkel"] / counts["plain"].evaluations * 1e9,
-                "onkel mistakes": wrong["onkel"],
+                "onkel mistakes": wrong["onkel"](),
                 "plain mistakes": counts["plain"].mistakes,
                 "ratio": theirs["plain"] / ours["onkel"],
             }

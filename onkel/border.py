@@ -65,7 +65,8 @@ def refuse_non_finite(X: Any) -> None:
     """NaN and infinity are refused with their row and column."""
     values = X.data if hasattr(X, "indptr") else X
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()) or np.isfinite(values).all():  # a finite sum says it all, and is quicker
+        total = np.einsum("i->", values.ravel())  # finite, it says it all; and this way of adding up is the quickest
+        if np.isfinite(total) or np.isfinite(values).all():
             return
     at = np.argwhere(~np.isfinite(values))[0]
     if hasattr(X, "indptr"):
