@@ -27,6 +27,7 @@ public:
         : loss_(std::move(loss)),
           update_(std::move(update)),
           f_(std::move(hypothesis)),
+          expansion_(dynamic_cast<Expansion<T>*>(f_.get())),
           normalized_(f_->normalized()),
           s_(outputs()),
           slope_(outputs()),
@@ -113,12 +114,12 @@ public:
 
     // A round in two halves, for a pool of learners: the scores of example i of X, and (weight > 0) the update.
     const double* meet(const Rows<T>& X, std::size_t i) {
-        k_ = f_->row(X, i, work_);
+        k_ = on_f([&](auto& f) { return f.row(X, i, work_); });
         return weigh(i);
     }
     // The scores of the row that it has.
     const double* weigh(std::size_t i) {
-        f_->scores(k_, s_.data());
+        on_f([&](auto& f) { f.scores(k_, s_.data()); });
         for (const double s : s_) {
             if (!sane(s)) throw Diverged("row " + std::to_string(i) + ": " + beyond("the score is ", s));
         }
@@ -143,7 +144,8 @@ public:
                 f_->average_scores(x, k_, t, work_, averaged);
             }
             const double* coef = step.moves ? coef_.data() : nullptr;
-            f_->move(step.shrink, Offer<T>{now, x, k_, coef, work_, each ? steps_.data() : nullptr});
+            const Offer<T> offer{now, x, k_, coef, work_, each ? steps_.data() : nullptr};
+            on_f([&](auto& f) { f.move(step.shrink, offer); });
         } catch (const Diverged& error) {
             throw Diverged("row " + std::to_string(i) + ": " + error.what());
         }
@@ -219,6 +221,12 @@ private:
         ~LookAway() { learner.look_away(); }
     };
 
+    // For what happens in every round: mostly f is an expansion, and calls of a final class are direct.
+    template <class Call>
+    auto on_f(Call call) {
+        return expansion_ ? call(*expansion_) : call(*f_);
+    }
+
     // The example scored last, if nothing was learned since: the hypothesis still has its row.
     struct Met {
         bool known = false;
@@ -276,6 +284,7 @@ private:
     std::shared_ptr<const Loss> loss_;
     std::shared_ptr<Update> update_;
     std::unique_ptr<Hypothesis<T>> f_;
+    Expansion<T>* expansion_;  // f_, if it is one
     bool normalized_;
     std::int64_t t_ = 0;
     Workspace<T> work_;
