@@ -39,13 +39,16 @@ struct Tangent {
     double slope;
 };
 
-// Classification: a function of the margin q.
+// Classification: a function `at_margin` of the margin q.
+template <class Self>
 class MarginLoss : public Loss {
 public:
     using Loss::Loss;
-    virtual Tangent at_margin(double q, double threshold) const = 0;
 
-    double operator()(double y, const double* s, std::size_t outputs, double threshold, double* slope) const override {
+    double operator()(double y, const double* s, std::size_t outputs, double threshold, double* slope) const final {
+        const auto at_margin = [this](double q, double margin) {
+            return static_cast<const Self*>(this)->at_margin(q, margin);
+        };
         if (outputs == 1) {
             const Tangent tangent = at_margin(y * s[0], threshold);
             slope[0] = tangent.slope * y;
@@ -85,10 +88,10 @@ private:
     bool strict_sign_;
 };
 
-class Hinge final : public MarginLoss {
+class Hinge final : public MarginLoss<Hinge> {
 public:
     Hinge(double margin, bool closed) : MarginLoss(margin), closed_(closed) {}
-    Tangent at_margin(double q, double margin) const override {
+    Tangent at_margin(double q, double margin) const {
         const bool inside = closed_ ? q <= margin : q < margin;
         return inside ? Tangent{margin - q, -1} : Tangent{0, 0};
     }
@@ -97,36 +100,36 @@ private:
     bool closed_;
 };
 
-class SquaredHinge final : public MarginLoss {
+class SquaredHinge final : public MarginLoss<SquaredHinge> {
 public:
     explicit SquaredHinge(double margin) : MarginLoss(margin) {}
-    Tangent at_margin(double q, double margin) const override {
+    Tangent at_margin(double q, double margin) const {
         const double short_of = std::max(0.0, margin - q);
         return {0.5 * short_of * short_of, -short_of};
     }
 };
 
-class Logistic final : public MarginLoss {
+class Logistic final : public MarginLoss<Logistic> {
 public:
-    Tangent at_margin(double q, double) const override {
+    Tangent at_margin(double q, double) const {
         const double value = std::max(0.0, -q) + std::log1p(std::exp(-std::abs(q)));
         return {value, -std::exp(-q - value)};
     }
 };
 
-class Exponential final : public MarginLoss {
+class Exponential final : public MarginLoss<Exponential> {
 public:
-    Tangent at_margin(double q, double) const override { return {std::exp(-q), -std::exp(-q)}; }
+    Tangent at_margin(double q, double) const { return {std::exp(-q), -std::exp(-q)}; }
 };
 
-// Regression: a function of the residual r = s - y.
+// Regression: a function `at_residual` of the residual r = s - y.
+template <class Self>
 class ResidualLoss : public Loss {
 public:
     using Loss::Loss;
-    virtual Tangent at_residual(double r, double threshold) const = 0;
 
-    double operator()(double y, const double* s, std::size_t, double threshold, double* slope) const override {
-        const Tangent tangent = at_residual(s[0] - y, threshold);
+    double operator()(double y, const double* s, std::size_t, double threshold, double* slope) const final {
+        const Tangent tangent = static_cast<const Self*>(this)->at_residual(s[0] - y, threshold);
         slope[0] = tangent.slope;
         return tangent.value;
     }
@@ -135,31 +138,31 @@ protected:
     static double sign(double r) { return (r > 0) - (r < 0); }
 };
 
-class Squared final : public ResidualLoss {
+class Squared final : public ResidualLoss<Squared> {
 public:
     explicit Squared(double epsilon) : ResidualLoss(epsilon) {}
-    Tangent at_residual(double r, double epsilon) const override {
+    Tangent at_residual(double r, double epsilon) const {
         return std::abs(r) > epsilon ? Tangent{0.5 * r * r, r} : Tangent{0, 0};
     }
 };
 
-class Absolute final : public ResidualLoss {
+class Absolute final : public ResidualLoss<Absolute> {
 public:
-    Tangent at_residual(double r, double) const override { return {std::abs(r), sign(r)}; }
+    Tangent at_residual(double r, double) const { return {std::abs(r), sign(r)}; }
 };
 
-class EpsilonInsensitive final : public ResidualLoss {
+class EpsilonInsensitive final : public ResidualLoss<EpsilonInsensitive> {
 public:
     explicit EpsilonInsensitive(double epsilon) : ResidualLoss(epsilon) {}
-    Tangent at_residual(double r, double epsilon) const override {
+    Tangent at_residual(double r, double epsilon) const {
         return std::abs(r) > epsilon ? Tangent{std::abs(r) - epsilon, sign(r)} : Tangent{0, 0};
     }
 };
 
-class Huber final : public ResidualLoss {
+class Huber final : public ResidualLoss<Huber> {
 public:
     explicit Huber(double delta) : delta_(delta) {}
-    Tangent at_residual(double r, double) const override {
+    Tangent at_residual(double r, double) const {
         if (std::abs(r) <= delta_) return {0.5 * r * r, r};
         return {delta_ * (std::abs(r) - 0.5 * delta_), delta_ * sign(r)};
     }
@@ -168,10 +171,10 @@ private:
     double delta_;
 };
 
-class Quantile final : public ResidualLoss {
+class Quantile final : public ResidualLoss<Quantile> {
 public:
     explicit Quantile(double quantile) : quantile_(quantile) {}
-    Tangent at_residual(double r, double) const override {
+    Tangent at_residual(double r, double) const {
         const double weight = r < 0 ? quantile_ : 1 - quantile_;
         return {weight * std::abs(r), weight * sign(r)};
     }
