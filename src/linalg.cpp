@@ -61,6 +61,10 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
     std::vector<double> e(n, 0.0);
     d.assign(n, 0);
     vectors.assign(n * n, 0);
+    double largest = 0;
+    for (const double a : A) largest = std::max(largest, std::abs(a));
+    const double unit = largest > 0 ? std::ldexp(1.0, std::ilogb(largest)) : 1;  // so that no square is lost
+    for (double& a : A) a /= unit;
     if (n == 0) return;
     to_three_diagonals(A, n, d, e, vectors);
     double negligible = 0;  // small eigenvalues of a kernel matrix are noise: no need to get them right
@@ -100,6 +104,7 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
             e[m] = 0;
         }
     }
+    for (double& value : values) value *= unit;
 }
 
 // ---- Square ----

@@ -968,6 +968,7 @@ HARD = {
     "nearly singular": (inputs(40), Gaussian(0.01), None),
     "scales": (inputs(40) * 10.0 ** np.array([-3, -1, 0, 2]), Linear() + Gaussian(0.5), 30),
     "two blocks": (np.repeat([[0.0], [50.0]], 20, axis=0) + 0.3 * inputs(40), Gaussian(0.5), 30),
+    "tiny": (1e-100 * inputs(40), Linear(), 4),
 }
 
 

@@ -399,6 +399,15 @@ def test_truncation_is_bounded(engine):
             assert model.n_support_ <= 20
 
 
+def test_a_lone_term_begins_afresh(engine):
+    X, y = stream_for(ESTIMATORS["BOGDClassifier"], ROUNDS)
+    model = onkel.BOGDClassifier(budget=1, eta=4.0, lam=0.025, unbiased=False)
+    stepped = y * model.learn(X, y) < 1
+    assert 1 < stepped.sum() < ROUNDS
+    rounds_since = np.argmax(stepped[::-1])  # in each of them the term shrinks by 1 - eta lam
+    assert model.state()[0]["scale"] == pytest.approx(0.9**rounds_since, rel=1e-12)
+
+
 # -- prediction is pure; inputs are never changed, and never kept
 
 
