@@ -105,9 +105,14 @@ def begun(model: Any, X: Any, y: Any) -> Again:
 
     That is when it learns about columns and classes, and draws its random numbers; the plain twin is given these.
     """
-    later = learning(model.partial_fit(X[:1], y[:1], classes=np.unique(y)), X[1:], y[1:])
-    first = int(y[0] < 0)
-    return Again(model, lambda model: partial(lambda count: first + count(), later.run(model)))
+    model.partial_fit(X[:1], y[:1], classes=np.unique(y))
+    later, targets = X[1:], y[1:]
+
+    def run(model: Any) -> Callable[[], int]:
+        scores = model.learn(later, targets)
+        return lambda: int(y[0] < 0) + mistakes(scores, targets)
+
+    return Again(model, run)
 
 
 def resident() -> int:

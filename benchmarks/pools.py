@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import streams
-from bench import FLAGS, Again, Bench, Result, Runs, mistakes, race
+from bench import FLAGS, Again, Bench, Result, Runs, begun, race
 
 import onkel
 from onkel.hedge import seeds
@@ -24,7 +24,7 @@ def sampled(bench: Bench) -> Result:
         setting = {"eta": 0.1, "beta": 3.0}
         plain = {"kernels": kernels, "seeds": seeds(0, len(kernels))} | setting
         runs: Runs = {flags: partial(twin.pool, X, y, **plain) for flags, twin in bench.plain.items()}
-        runs["onkel"] = partial(_spa, kernels, setting, X, y)
+        runs["onkel"] = begun(onkel.SPAOMKLClassifier(kernels=kernels, **setting), X, y)
         seconds, returned = race(1 if len(kernels) > 1 else bench.repeats, runs)
         counts, ratio = returned[FLAGS[1]], seconds[FLAGS[1]] / seconds["onkel"]
         rows.append(
@@ -36,7 +36,7 @@ def sampled(bench: Bench) -> Result:
                 "plain us": seconds[FLAGS[1]] / len(y) * 1e6,
                 "onkel ns/term": seconds["onkel"] / counts.evaluations * 1e9,
                 "plain ns/term": seconds[FLAGS[1]] / counts.evaluations * 1e9,
-                "onkel mistakes": returned["onkel"],
+                "onkel mistakes": returned["onkel"](),
                 "plain mistakes": counts.mistakes,
                 "ratio": ratio,
                 "ratio -O3": seconds[FLAGS[0]] / seconds["onkel"],
@@ -45,10 +45,6 @@ def sampled(bench: Bench) -> Result:
             }
         )
     return Result(f"SPA-OMKL, float64 (plain: {FLAGS[1]}; the last ratio: {FLAGS[0]} alone)", rows)
-
-
-def _spa(kernels: Any, setting: dict[str, float], X: Any, y: Any) -> int:
-    return mistakes(onkel.SPAOMKLClassifier(kernels=kernels, **setting).learn(X, y), y)
 
 
 def projected(bench: Bench) -> Result:

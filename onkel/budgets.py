@@ -175,10 +175,8 @@ class Replace(Bounded):
             return
         full = self.full(f, round)
         if full:
-            factor = f.n / (f.n - 1) if self.unbiased and f.n > 1 else 1.0
-            f.foresee(factor)
+            f.shrink(f.n / (f.n - 1) if self.unbiased and f.n > 1 else 1.0)
             f.remove(self.victim(f, memory))
-            f.shrink(factor)
         f.append(round, coef)
         if full and self.cap is not None:
             limit_coefficients(f, self.cap)

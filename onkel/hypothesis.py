@@ -259,8 +259,7 @@ class Expansion(Terms):
 
     def enter(self, x: Row, born: float, coef: Array, **named: Any) -> None:
         """Add a term on any row, be it one that never arrived."""
-        if self.n == 0:
-            self.scale, self.cumulative = 1.0, 0.0  # nothing refers to them: begin afresh
+        self._begin_afresh()
         inner = coef / self.scale
         self.basis.append(x, coef=inner, born=born, base=-self.cumulative * inner, **named)
 
@@ -287,6 +286,12 @@ class Expansion(Terms):
         if self.run.average == "all":
             self.dead.append(self.basis.row(i), coef=self.past(i), born=self.born[i])
         self.basis.remove(i)
+        self._begin_afresh()
+
+    def _begin_afresh(self) -> None:
+        """Where no term is left nothing refers to them."""
+        if self.n == 0:
+            self.scale, self.cumulative = 1.0, 0.0
 
     def widen(self, keys: Array) -> None:
         super().widen(keys)

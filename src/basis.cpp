@@ -217,9 +217,14 @@ void Basis<T>::pack(Rows<T>& X, std::vector<Word<T>>& ones) const {
     X.words = flags_.words();
     if (!tiled_ || !flags_.any()) return;
     ones.resize(X.n * X.words);
-    bool good = X.indices || flags_.pack_dense(X, ones.data());
-    for (std::size_t q = 0; X.indices && good && q < X.n; ++q) good = packed(X[q], ones.data() + q * X.words);
-    if (good) X.ones = ones.data();
+    if (!X.indices) {
+        if (flags_.pack_dense(X, ones.data())) X.ones = ones.data();
+        return;
+    }
+    for (std::size_t q = 0; q < X.n; ++q) {
+        if (!packed(X[q], ones.data() + q * X.words)) return;
+    }
+    X.ones = ones.data();
 }
 
 template <class T>

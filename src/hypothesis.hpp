@@ -294,6 +294,7 @@ public:
     }
 
     void append(Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
+        begin_afresh(n());
         basis.append(x);
         settle(t, kxx, c, work);
     }
@@ -301,6 +302,7 @@ public:
     // The same, but term i leaves.
     void replace(std::size_t i, Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
         bury(i, work);
+        begin_afresh(n() - 1);
         basis.replace(i, x);
         move_ahead(n() - 1, i);
         settle(t, kxx, c, work);
@@ -309,6 +311,7 @@ public:
     void remove(std::size_t i, Workspace<T>& work) {
         bury(i, work);
         basis.remove(i);
+        begin_afresh(n());
         move_ahead(n(), i);
     }
 
@@ -395,12 +398,15 @@ private:
         if (store.shape(name) != std::vector<std::size_t>{1, outputs}) Store::refuse(name, "has the wrong shape");
     }
 
+    // Where no term is left nothing refers to them.
+    void begin_afresh(std::size_t left) {
+        if (left > 0) return;
+        scale = 1;
+        cumulative = 0;
+    }
+
     // The newest term, which is in the table already.
     void settle(double t, double kxx, const double* c, Workspace<T>& work) {
-        if (n() == 1) {  // nothing else refers to them: begin afresh
-            scale = 1;
-            cumulative = 0;
-        }
         for (std::size_t o = 0; o < outputs; ++o) {
             coef.values[o].back() = c[o] / scale;
             if (base) base->values[o].back() = -cumulative * coef.values[o].back();

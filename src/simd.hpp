@@ -88,7 +88,7 @@ struct Simd {
     void (*forward)(const double* L, std::size_t stride, std::size_t n, double* y);
     void (*backward)(const double* L, std::size_t stride, std::size_t n, double* y);
 
-    // to = c from + s rest and rest = c rest - s from; `to` may be `from`, else they do not overlap
+    // to = c from + s rest and rest = c rest - s from; `to` may be `from`, else none of the three overlap
     void (*rotate)(double c, double s, const double* from, double* rest, double* to, std::size_t n);
 
     // the least of n > 0 numbers, none of them NaN

@@ -22,7 +22,7 @@ ROUNDS = 500
 TOLERANCE = {"float32": 1e-5, "float64": 1e-13}
 
 
-def mixed(columns=70, seed=0):
+def mixed(columns=70, seed=0, fractions=0.005):
     """Some numbers, categories spread over columns, and two of these that are numbers now and then only: whether their
     ones are added to the numbers or counted apart can be seen in the last bit."""
     random = np.random.default_rng(seed)
@@ -30,7 +30,7 @@ def mixed(columns=70, seed=0):
     X[np.arange(ROUNDS), random.integers(5, columns, ROUNDS)] = 1
     X[random.random(X.shape) < 0.2] = 1
     X[:, :3] = random.normal(size=(ROUNDS, 3))
-    rare = random.random(ROUNDS) < 0.005
+    rare = random.random(ROUNDS) < fractions
     X[rare, 4] = random.normal(size=rare.sum())
     X[ROUNDS // 2 :: 40, columns // 2] = -0.0
     X[ROUNDS // 2 + 7 :: 50, columns // 2] = 2.0
@@ -68,6 +68,7 @@ def labels(X):
 
 STREAMS = {
     "mixed": mixed(),
+    "border": mixed(fractions=0.08),  # 16 of 200 terms, more or less: so many make a column one of numbers
     "few": mixed(12),
     "wide": mixed(300),
     "binary": binary(),

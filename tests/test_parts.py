@@ -414,7 +414,14 @@ def test_the_forgetron_factor_by_hand():
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("budget", [RemoveByMargin(6), RemoveByMargin(6, distil=True), RemoveByEvaluation(6)], ids=str)
+@pytest.mark.parametrize(
+    "budget",
+    [
+        *(RemoveByMargin(size, distil=distil) for size in (1, 6) for distil in (False, True)),
+        *map(RemoveByEvaluation, (1, 6)),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("update", [Perceptron(), Gradient(0.5, 1.0), Pegasos(0.05)], ids=str)
 def test_the_column_of_scores_is_the_function_at_the_terms(budget, update):
     X, y = binary(80)
