@@ -68,7 +68,7 @@ def labels(X):
 
 STREAMS = {
     "mixed": mixed(),
-    "border": mixed(fractions=0.08),  # 16 of 200 terms, more or less: so many make a column one of numbers
+    "border": mixed(fractions=0.065),  # 16 of 200 terms, more or less: so many make a column one of numbers
     "few": mixed(12),
     "wide": mixed(300),
     "binary": binary(),
