@@ -53,12 +53,16 @@ def refuse_strange(values: Any, name: str) -> None:
     """Dates, complex numbers and masked arrays are no numbers to learn from."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array: fill or drop the masked values first")
-    if getattr(getattr(values, "dtype", None), "kind", "") in ("m", "M", "c"):
-        raise ValueError(
-            f"Complex data not supported: {name} has dtype {values.dtype}"
-            if values.dtype.kind == "c"
-            else f"{name} holds dates or times ({values.dtype}): turn them into numbers first"
-        )
+    types = [(name, getattr(values, "dtype", None))]
+    if is_frame(values) and hasattr(values, "dtypes"):
+        columns = zip(values.columns, values.dtypes, strict=True)
+        types = [(f"column {column!r} of {name}", dtype) for column, dtype in columns]
+    for what, dtype in types:
+        kind = getattr(dtype, "kind", "")
+        if kind == "c":
+            raise ValueError(f"Complex data not supported: {what} has dtype {dtype}")
+        if kind in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # NumPy's and polars' types
+            raise ValueError(f"{what} holds dates or times ({dtype}): turn them into numbers first")
 
 
 def refuse_non_finite(X: Any) -> None:

@@ -54,6 +54,10 @@ class Scaled(Engine):
     def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """Learn from each row in turn; the scores before each update (twice: there is no average)."""
         X = _plain(X)
+        if self.rows == 0:  # later ones were checked before they came here
+            self.check(X)
+        if self.target and not (worst := np.abs(y).max(initial=0)) < LARGEST:
+            raise ValueError(f"a target of {worst:.3g} is too large to be scaled: use numbers below {LARGEST:g}")
         counted = np.ones(len(y), dtype=bool) if weight is None else np.asarray(weight) > 0
         if self.rows == 0 and counted.any():
             at = int(np.argmax(counted))

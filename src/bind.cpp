@@ -223,6 +223,28 @@ std::shared_ptr<Map> structured(const Input<double>& orders, const Input<double>
     return Map::of<Structured>(order, diagonal, last, components, columns, reach);
 }
 
+// A short call, which keeps Python's lock unless it has to wait; it is told whether it does.
+template <class Turn, class L, class Call>
+auto in_turn(L& self, Call call) {
+    if (const Turn turn(self.turns(), std::try_to_lock); turn) return call(true);
+    nb::gil_scoped_release release;
+    const Turn turn(self.turns());
+    return call(false);
+}
+
+// Those of several learners, always in their order: else two threads could wait for each other.
+template <class Turn, class L>
+std::vector<std::unique_ptr<Turn>> turns_of(const std::vector<L*>& learners) {
+    std::vector<std::unique_ptr<Turn>> turns;
+    for (const L* each : learners) turns.push_back(std::make_unique<Turn>(each->turns()));
+    return turns;
+}
+
+template <class T>
+std::vector<double> score_one(Learner<T>& self, Row<T> x) {
+    return in_turn<Turns::Predict>(self, [&](bool alone) { return alone ? self.score_one(x) : self.score_apart(x); });
+}
+
 template <class T>
 void bind_learner(nb::module_& m, const char* name) {
     using L = Learner<T>;
@@ -254,8 +276,8 @@ void bind_learner(nb::module_& m, const char* name) {
                     fits(out->shape(0), X.n);
                     fits(out->shape(1), self.outputs());
                 }
-                const typename L::Busy busy(self);  // known to all before others may run
                 nb::gil_scoped_release release;
+                const Turns::Learn turn(self.turns());
                 self.learn(X, y.data(), weight ? weight->data() : nullptr, last.data(), averaged.data());
             },
             "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "weight"_a.none(), "last"_a.noconvert(),
@@ -271,9 +293,8 @@ void bind_learner(nb::module_& m, const char* name) {
                     fits(out->shape(1), group.at(0)->outputs());
                 }
                 L::refuse_strangers(group);
-                std::vector<std::unique_ptr<typename L::Busy>> busy;
-                for (L* each : group) busy.push_back(std::make_unique<typename L::Busy>(*each));
                 nb::gil_scoped_release release;
+                const auto turns = turns_of<Turns::Learn>(group);
                 return L::learn_together(group, X, y.data(), last.data(), averaged.data());
             },
             "group"_a, "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "last"_a.noconvert(),
@@ -282,8 +303,8 @@ void bind_learner(nb::module_& m, const char* name) {
             "learn_one",
             [](L& self, const Input<T, nb::ndim<1>>& x, double y, double weight) {
                 refuse_strange(y, weight);
-                const typename L::Busy busy(self);
-                self.learn_one(one(self, x), y, weight);
+                const Row<T> row = one(self, x);
+                in_turn<Turns::Learn>(self, [&](bool) { self.learn_one(row, y, weight); });
             },
             "x"_a, "y"_a, "weight"_a = 1.0)
         .def(
@@ -292,8 +313,7 @@ void bind_learner(nb::module_& m, const char* name) {
                 static thread_local NamedRow<T> named;
                 if (!named.read(x, columns, true)) return false;
                 refuse_strange(y, weight);
-                const typename L::Busy busy(self);
-                self.learn_one(named.row(), y, weight);
+                in_turn<Turns::Learn>(self, [&](bool) { self.learn_one(named.row(), y, weight); });
                 return true;
             },
             "x"_a, "columns"_a, "y"_a, "weight"_a)
@@ -306,27 +326,35 @@ void bind_learner(nb::module_& m, const char* name) {
                 fits(out.shape(1), self.outputs());
                 if (average && !self.averages()) throw std::invalid_argument("this learner keeps no average");
                 nb::gil_scoped_release release;
+                const Turns::Predict turn(self.turns());
                 self.scores(X, average, out.data());
             },
             "values"_a, "indices"_a.none(), "starts"_a.none(), "average"_a, "out"_a.noconvert())
         .def(
-            "score_one", [](L& self, const Input<T, nb::ndim<1>>& x) { return self.score_one(one(self, x)); }, "x"_a)
+            "score_one", [](L& self, const Input<T, nb::ndim<1>>& x) { return score_one(self, one(self, x)); }, "x"_a)
         .def(
             "score_named",
             [](L& self, const Dictionary& x, const Dictionary& columns) -> std::optional<std::vector<double>> {
                 static thread_local NamedRow<T> named;
                 if (!named.read(x, columns, false)) return std::nullopt;
-                return self.score_one(named.row());
+                return score_one(self, named.row());
             },
             "x"_a, "columns"_a)
-        .def("widen", &L::widen, "columns"_a, "map"_a.none())
+        .def(
+            "widen",
+            [](L& self, std::size_t columns, const Map* map) {
+                in_turn<Turns::Learn>(self, [&](bool) { self.widen(columns, map); });
+            },
+            "columns"_a, "map"_a.none())
         .def_prop_ro("n", &L::n)
         .def_prop_ro("t", &L::t)
         .def_prop_ro("threshold", &L::threshold)
         .def("state",
              [](const L& self) {
                  nb::typed<nb::dict, std::string, nb::object> state;
-                 for (const auto& [key, field] : self.save().fields) state[key.c_str()] = to_array(field);
+                 Store store;
+                 in_turn<Turns::Predict>(self, [&](bool) { store = self.save(); });
+                 for (const auto& [key, field] : store.fields) state[key.c_str()] = to_array(field);
                  return state;
              })
         .def(
@@ -342,7 +370,7 @@ void bind_learner(nb::module_& m, const char* name) {
                     }
                     store.fields[label] = std::move(field);
                 }
-                self.load(store);
+                in_turn<Turns::Learn>(self, [&](bool) { self.load(store); });
             },
             "state"_a);
 }
@@ -384,6 +412,7 @@ void bind_hedge(nb::module_& m) {
                     draws.data()[1] = memory.combination.state;
                 };
                 nb::gil_scoped_release release;
+                const auto turns = turns_of<Turns::Learn>(self.learners());
                 try {
                     self.learn(X, y.data(), weight ? weight->data() : nullptr, memory, combined.data());
                 } catch (...) {
@@ -403,6 +432,7 @@ void bind_hedge(nb::module_& m) {
                 fits(out.shape(0), X.n);
                 fits(out.shape(1), self.outputs());
                 nb::gil_scoped_release release;
+                const auto turns = turns_of<Turns::Predict>(self.learners());
                 self.scores(X, losses.data(), out.data());
             },
             "values"_a, "indices"_a.none(), "starts"_a.none(), "losses"_a, "out"_a.noconvert());

@@ -58,6 +58,7 @@ public:
           faults_(m_),
           slope_(outputs_) {}
 
+    const std::vector<Component*>& learners() const { return learners_; }
     std::size_t components() const { return m_; }
     std::size_t outputs() const { return outputs_; }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +14,7 @@
 
 #include "hypothesis.hpp"
 #include "losses.hpp"
+#include "turns.hpp"
 #include "updates.hpp"
 
 namespace onkel {
@@ -44,19 +44,8 @@ public:
     bool averages() const { return f_->averages(); }
     double threshold() const { return update_->threshold(loss_->threshold()); }
 
-    // It is learning: no other thread may begin to, nor leave something behind.
-    class Busy {
-    public:
-        explicit Busy(Learner& learner) : busy_(learner.busy_) {
-            if (busy_.exchange(true)) throw std::runtime_error("the model is learning in another thread: wait for it");
-        }
-        ~Busy() { busy_ = false; }
-        Busy(const Busy&) = delete;
-        Busy& operator=(const Busy&) = delete;
-
-    private:
-        std::atomic<bool>& busy_;
-    };
+    // Those who call it from several threads take turns.
+    Turns& turns() const { return turns_; }
 
     // Learn from each row in turn; writes the scores before each update, by the last and the averaged model.
     void learn(const Rows<T>& X, const double* y, const double* weight, double* last, double* averaged) {
@@ -159,14 +148,15 @@ public:
         double* scores = s_one_.data();
         learn(alone(x), &y, &weight, scores, averages() ? scores + outputs() : scores);
     }
-    // The row of the example stays, for the learning from it that often follows; not while another thread learns.
+    // As `scores`, which leaves nothing behind.
+    std::vector<double> score_apart(Row<T> x) const {
+        const std::int64_t starts[] = {0, static_cast<std::int64_t>(x.count)};
+        std::vector<double> s(outputs());
+        scores({x.values, x.index, x.index ? starts : nullptr, 1, x.count}, averages(), s.data());
+        return s;
+    }
+    // The row of the example stays, for the learning from it that often follows. One thread at a time.
     std::vector<double> score_one(Row<T> x) {
-        if (busy_) {
-            const std::int64_t starts[] = {0, static_cast<std::int64_t>(x.count)};
-            std::vector<double> s(outputs());
-            scores({x.values, x.index, x.index ? starts : nullptr, 1, x.count}, averages(), s.data());
-            return s;
-        }
         const Rows<T> X = alone(x);
         check_form(X);
         f_->check_query(x);
@@ -288,7 +278,7 @@ private:
     bool normalized_;
     std::int64_t t_ = 0;
     Workspace<T> work_;
-    std::atomic<bool> busy_ = false;
+    mutable Turns turns_;
     Met met_;
     std::int64_t starts_[2] = {0, 0};  // of a matrix of one sparse row
     T* k_ = nullptr;                   // the row of the example met last

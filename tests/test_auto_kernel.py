@@ -215,6 +215,13 @@ def test_what_cannot_be_scaled_is_refused():
     with pytest.raises(ValueError, match="X has 3 features"):
         model.learn_one(X[0, :3], y[0])
     assert np.array_equal(before, model.decision_function(X))
+    with pytest.raises(ValueError, match="too large to be scaled"):
+        onkel.AutoKernelClassifier(**SMALL).learn_one(huge[3], y[3])
+    goals = onkel.AutoKernelRegressor(**SMALL).fit(X, X[:, 0])
+    before = goals.predict(X)
+    with pytest.raises(ValueError, match="a target of 1e\\+160 is too large to be scaled"):
+        goals.learn_one(X[0], 1e160)
+    assert np.array_equal(before, goals.predict(X))
     for wrong, word in (({"discount": 0.0}, "discount"), ({"components": 0}, "components"), ({"budget": 0}, "budget")):
         with pytest.raises(ValueError, match=word):
             onkel.AutoKernelClassifier(**wrong).fit(X, y)

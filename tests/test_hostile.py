@@ -11,6 +11,7 @@ from time import perf_counter
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
@@ -307,6 +308,9 @@ def test_rows_that_are_no_numbers_are_refused(engine, name):
         np.full((4, 2), np.timedelta64(3, "s")),
         pd.DataFrame({"a": ["x"] * 4, "b": [1.0] * 4}),
         pd.DataFrame({"a": pd.to_datetime(["2020"] * 4), "b": [1.0] * 4}),
+        pd.DataFrame({"a": pd.to_datetime(["2020"] * 3 + [None])}),
+        pd.DataFrame({"a": pd.to_timedelta(["3s"] * 4)}),
+        pl.DataFrame({"a": pd.to_datetime(["2020"] * 4)}),
         [[{}, 1.0]] * 4,
     ):
         refuses([], learn, build(name), rows, y)

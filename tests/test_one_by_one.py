@@ -85,35 +85,65 @@ def test_weights_after_a_prediction(weight):
     assert_same_state(plain, asked)
 
 
-@pytest.mark.skipif(not onkel.native.available(), reason="the native engine is not built")
-def test_predictions_while_another_thread_learns():
-    """They may come too early or too late, but nothing breaks, and the model learns as if nobody had asked."""
-    random = np.random.default_rng(0)
-    X = random.normal(size=(20_000, 6))
+needs_native = pytest.mark.skipif(not onkel.native.available(), reason="the native engine is not built")
+THREADED = ["PAClassifier", "KLMSRegressor", "BOGDClassifier", "FOGDClassifier", "OMKCClassifier", "FOGDOMKLClassifier"]
+
+
+@needs_native
+@pytest.mark.parametrize("name", THREADED)
+def test_threads_take_turns(name):
+    """Predictions may come too early or too late, but nothing breaks, and the model learns as if nobody had asked."""
+    X = np.random.default_rng(0).normal(size=(1200, 6))
+    y = X[:, 0] * X[:, 1] if name.endswith("Regressor") else np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    plain, asked = (getattr(onkel, name)().partial_fit(X[:200], y[:200]) for _ in range(2))
+    enough, failed = threading.Event(), []
+
+    def ask(question):
+        try:
+            while not enough.is_set():
+                question()
+        except Exception as error:  # seen by the test, not by the thread alone
+            failed.append(error)
+
+    questions = [lambda: asked.predict(X[:300]), lambda: asked.predict_one(X[7]), asked.state]
+    threads = [threading.Thread(target=ask, args=[question]) for question in questions]
+    for thread in threads:
+        thread.start()
+    try:
+        for i in range(200, 1200, 50):
+            for model in (plain, asked):
+                model.learn(X[i : i + 40], y[i : i + 40])
+                for j in range(i + 40, i + 50):
+                    model.learn_one(X[j], y[j].item())
+    finally:
+        enough.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+    assert_same_state(plain, asked)
+
+
+@needs_native
+@pytest.mark.parametrize("name", ["BOGDClassifier", "OMKCClassifier"])
+def test_a_second_thread_that_learns_is_refused(name):
+    X = np.random.default_rng(0).normal(size=(20_000, 6))
     y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
-    plain, asked = (onkel.BOGDClassifier(budget=100).partial_fit(X[:200], y[:200]) for _ in range(2))
-    enough, passes = threading.Event(), []
-
-    def learn():
-        while not enough.is_set():
-            passes.append(asked.partial_fit(X, y))
-
-    thread = threading.Thread(target=learn)
-    thread.start()
+    model = getattr(onkel, name)().partial_fit(X[:200], y[:200])
     refused: set[str] = set()
     deadline = time.monotonic() + 60
-    while not refused and time.monotonic() < deadline:
-        assert asked.predict_one(X[7]) in (-1, 1)
+
+    def learn(rows):
         try:
-            asked.learn_one(X[7], 1, 0.0)
+            while not refused and time.monotonic() < deadline:
+                model.learn(X[rows], y[rows])
         except RuntimeError as error:
             refused.add(str(error))
-    enough.set()
+
+    thread = threading.Thread(target=learn, args=[slice(2000)])
+    thread.start()
+    learn(slice(7, 8))
     thread.join()
     assert refused == {"the model is learning in another thread: wait for it"}
-    for _ in passes:
-        plain.partial_fit(X, y)
-    assert_same_state(plain, asked)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
