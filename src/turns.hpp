@@ -10,7 +10,7 @@ namespace onkel {
 
 class Turns {
 public:
-    // Where others wait for it, or it for them, nobody may hold what they need: Python's lock, for one.
+    // Who waits here, or makes others wait, must not hold what they need to go on: Python's lock, for one.
     template <bool learns>
     class Turn {
     public:
@@ -45,16 +45,16 @@ private:
 
     template <bool learns>
     bool take() {
-        int users = learns ? 0 : users_.load();
-        if (learns) {
+        if constexpr (learns) {
+            int users = 0;
             if (users_.compare_exchange_strong(users, one_learns)) return true;
             if (users == one_learns) throw std::runtime_error("the model is learning in another thread: wait for it");
             return false;
         }
-        while (users != one_learns) {
-            if (users_.compare_exchange_weak(users, users + 1)) return true;
+        int users = users_;
+        while (users != one_learns && !users_.compare_exchange_weak(users, users + 1)) {
         }
-        return false;
+        return users != one_learns;
     }
 
     std::atomic<int> users_ = 0;  // how many predict
