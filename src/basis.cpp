@@ -87,12 +87,7 @@ void Basis<T>::remove(std::size_t i) {
         T* to = first(i);
         T* from = first(last);
         if (sparse_) {
-            gone_.clear();
-            for (const std::int32_t j : nonzeros_[i]) {
-                gone_.push_back(to[j * lanes<T>]);
-                to[j * lanes<T>] = 0;
-            }
-            flags_.remove(i, {gone_.data(), nonzeros_[i].data(), gone_.size()});
+            for (const std::int32_t j : nonzeros_[i]) to[j * lanes<T>] = 0;
             if (i != last) {
                 for (const std::int32_t j : nonzeros_[last]) {
                     to[j * lanes<T>] = from[j * lanes<T>];
@@ -101,14 +96,12 @@ void Basis<T>::remove(std::size_t i) {
                 nonzeros_[i].swap(nonzeros_[last]);
             }
         } else {
-            gone_.resize(columns_);
             for (std::size_t j = 0; j < columns_; ++j) {
-                gone_[j] = to[j * lanes<T>];
                 to[j * lanes<T>] = from[j * lanes<T>];
                 from[j * lanes<T>] = 0;
             }
-            flags_.remove(i, {gone_.data(), nullptr, columns_});
         }
+        flags_.remove(i);
         if (last % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
     } else {
         if (i != last) rows_[i] = std::move(rows_[last]);
@@ -132,13 +125,11 @@ void Basis<T>::replace(std::size_t i, Row<T> x) {
     const std::size_t last = n_ - 1;
     T* to = first(i);
     T* from = first(last);
-    gone_.resize(columns_);
     for (std::size_t j = 0; j < columns_; ++j) {
-        gone_[j] = to[j * lanes<T>];
         to[j * lanes<T>] = from[j * lanes<T>];
         from[j * lanes<T>] = x.values[j];
     }
-    flags_.replace(i, gone_.data(), x.values);
+    flags_.replace(i, x);
     for (const auto& column : named_) {
         for (auto& values : column->values) {
             values[i] = values[last];

@@ -143,7 +143,6 @@ private:
     Flags<T> flags_;                                   // of rows in tiles
     std::vector<std::vector<std::int32_t>> nonzeros_;  // of rows in tiles, where examples come sparse
     std::vector<SparseRow> rows_;                      // where there are no tiles
-    std::vector<T> gone_;                              // values of the row that is being removed
     std::vector<std::unique_ptr<Column>> named_;
     std::vector<Rest> rests_;
 };

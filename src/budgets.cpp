@@ -150,7 +150,7 @@ std::size_t oldest_of_least(const std::vector<double>& values, std::span<const d
 
 template <class T>
 void Unlimited::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (offer.coef) append(f, offer);
+    append(f, offer);
 }
 
 template <class T>
@@ -163,13 +163,12 @@ void Truncate::enter(Expansion<T>& f, const Offer<T>& offer) {
 
 template <class T>
 void Stop::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (offer.coef && f.n() < budget_) append(f, offer);
+    if (f.n() < budget_) append(f, offer);
 }
 
 template <Leaves who>
 template <class T>
 void Replace<who>::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     const bool over = full(f, offer, budget_);
     if (over) {
         const auto n = static_cast<double>(f.n());
@@ -187,7 +186,6 @@ void Replace<who>::enter(Expansion<T>& f, const Offer<T>& offer) {
 
 template <class T>
 void RemoveWeighted::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     const bool full = f.n() == budget_;
     if (full) {
         std::vector<double> weight(f.n());
@@ -211,7 +209,6 @@ void RemoveWeighted::enter(Expansion<T>& f, const Offer<T>& offer) {
 
 template <class T>
 void RemoveSmallest::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     append(f, offer);
     if (f.n() <= budget_) return;
     std::vector<double> size(f.n());
@@ -221,7 +218,6 @@ void RemoveSmallest::enter(Expansion<T>& f, const Offer<T>& offer) {
 
 template <class T>
 void RemoveByMargin::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     enter_scored(f, offer, f.n() == budget_ ? victim_by_margin(f) : f.n());
     while (distil_ && f.n()) {
         const std::size_t leaves = victim_by_margin(f);
@@ -312,7 +308,6 @@ void RemoveByEvaluation::load(const Store& store, std::size_t columns, bool spar
 
 template <class T>
 void Forget::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     if (basic_) {
         enter_basic(f, offer);
         return;
@@ -397,7 +392,6 @@ std::size_t smallest(const Expansion<T>& f) {
 
 template <class T>
 void Landmarks::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     if (f.n() < budget_) {
         append(f, offer);
         if (eager_ && f.n() == budget_) become_linear(f);

@@ -36,6 +36,7 @@ public:
     explicit Truncate(double rounds) : rounds_(rounds) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
+    bool watches() const override { return true; }
 
 private:
     double rounds_;
@@ -187,6 +188,7 @@ public:
         : budget_(budget), size_(recent.value_or(budget)) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
+    bool watches() const override { return true; }
     std::vector<std::string> columns() const override { return {"score"}; }
     void widen(std::size_t columns) override;
     void save(Store& store) const override;

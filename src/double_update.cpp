@@ -264,7 +264,7 @@ bool Boxed::climb(Expansion<T>& f, const Offer<T>& offer, double limit) const {
 
 template <class T>
 void DoubleUpdate::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (offer.coef) climb(f, offer, limit_of(offer.round));
+    climb(f, offer, limit_of(offer.round));
 }
 
 // ---- Box ----
@@ -356,7 +356,7 @@ void Gram::load(const Store& store) {
 template <class T>
 void DualAscent::enter(Expansion<T>& f, const Offer<T>& offer) {
     const bool full = f.n() == budget_;
-    if (!offer.coef || (full && offer.round.loss <= rounding<T>)) return;  // no room for a loss that is none
+    if (full && offer.round.loss <= rounding<T>) return;  // no room for a loss that is none
     const double limit = limit_of(offer.round);
     if (full) make_room(f, offer.work);
     if (!climb(f, offer, limit)) return;

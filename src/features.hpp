@@ -311,6 +311,7 @@ public:
         }
         expansion_.append(offer.x, offer.round.t, offer.round.kxx, coef, offer.work);
     }
+    bool rests() const override { return !this->averages() && !insert_always_; }
 
     void widen(std::size_t columns, const Map* map) override {
         features_.widen(columns, map);

@@ -1,20 +1,26 @@
 #include "flags.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 namespace onkel {
 
 template <class T>
-bool Flags<T>::pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones) const {
-    if (!x.index) return simd<T>().pack(x.values, 1, x.count, mask, ones);
+bool Flags<T>::pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones, Word<T>* rest) const {
+    if (!x.index) return simd<T>().pack(x.values, 1, x.count, mask, ones, rest);
     std::fill(ones, ones + words(), Word<T>{0});
+    if (rest) std::fill(rest, rest + words(), Word<T>{0});
     bool good = true;
     for (std::size_t e = 0; e < x.count; ++e) {
         const auto j = static_cast<std::size_t>(x.index[e]);
         const Word<T> here = bit(j) & mask[j / bits];
-        if (x.values[e] == 1) ones[j / bits] |= here;
-        good &= !here || !is_fraction(x.values[e]);
+        if (x.values[e] == 1) {
+            ones[j / bits] |= here;
+        } else if (x.values[e] != 0) {
+            good &= !here;
+            if (rest) rest[j / bits] |= here;
+        }
     }
     return good;
 }
@@ -48,13 +54,17 @@ void Flags<T>::widen(std::size_t columns) {
     fractions_.resize(columns);
     mask_.resize((columns + bits - 1) / bits);
     everywhere_.assign(words(), ~Word<T>{0});
-    packed_.resize(words());
-    Vectors<Word<T>> wider((n_ + lanes<T> - 1) / lanes<T> * stride());
-    for (std::size_t tile = 0; tile * before * lanes<T> < tiles_.size(); ++tile) {
-        const Word<T>* from = tiles_.data() + tile * before * lanes<T>;
-        std::copy(from, from + before * lanes<T>, wider.data() + tile * stride());
-    }
-    tiles_ = std::move(wider);
+    ones_.resize(words());
+    rest_.resize(words());
+    const auto spread = [&](auto& rows, std::size_t size) {  // the new words are 0
+        std::remove_cvref_t<decltype(rows)> wider(rows.size() / std::max<std::size_t>(before, 1) * words());
+        for (std::size_t from = 0, to = 0; from < rows.size(); from += before * size, to += words() * size) {
+            std::copy_n(rows.data() + from, before * size, wider.data() + to);
+        }
+        rows = std::move(wider);
+    };
+    spread(tiles_, lanes<T>);
+    spread(rests_, 1);
     choose();
 }
 

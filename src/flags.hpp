@@ -37,10 +37,10 @@ public:
     const Word<T>* tile(std::size_t i) const { return tiles_.data() + i / lanes<T> * stride(); }
 
     // The bits of an example; false if it is neither 0 nor 1 in one of these columns.
-    bool pack(const Row<T>& x, Word<T>* ones) const { return pack(x, mask(), ones); }
+    bool pack(const Row<T>& x, Word<T>* ones) const { return pack(x, mask(), ones, nullptr); }
     // The same of many dense ones, one after the other.
     bool pack_dense(const Rows<T>& X, Word<T>* ones) const {
-        return simd<T>().pack(X.values, X.n, X.columns, mask(), ones);
+        return simd<T>().pack(X.values, X.n, X.columns, mask(), ones, nullptr);
     }
 
     // How many bits a row has.
@@ -54,30 +54,45 @@ public:
 
     void append(const Row<T>& x) {
         if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() + stride());
-        note(n_, x, n_);
-        ++n_;
-        count<true>(x);
-    }
-    // The last row takes the place of row i, which is x.
-    void remove(std::size_t i, const Row<T>& x) {
-        --n_;
+        rests_.resize(rests_.size() + words());
+        read(x);
+        bool changed = false;
         for (std::size_t w = 0; w < words(); ++w) {
-            word(i, w) = word(n_, w);
-            word(n_, w) = 0;
+            word(n_, w) = ones_[w];
+            rest(n_, w) = rest_[w];
+            changed |= count<true>(w, rest_[w]);
         }
-        if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
-        count<false>(x);
+        ++n_;
+        if (changed) choose();
     }
 
-    // The same, then the dense row y is appended.
-    void replace(std::size_t i, const T* x, const T* y) {
-        const std::size_t columns = fractions_.size();
-        note(n_ - 1, {y, nullptr, columns}, i);
-        std::uint32_t changed = 0;
-        for (std::size_t j = 0; j < columns; ++j) {
-            const std::uint32_t before = fractions_[j], rest = before - is_fraction(x[j]);
-            fractions_[j] = rest + is_fraction(y[j]);
-            changed |= (fractions_[j] != before) & at_border(rest);
+    // The last row takes the place of row i.
+    void remove(std::size_t i) {
+        const std::size_t last = --n_;
+        bool changed = false;
+        for (std::size_t w = 0; w < words(); ++w) {
+            changed |= count<false>(w, rest(i, w));
+            rest(i, w) = rest(last, w);
+            word(i, w) = word(last, w);
+            word(last, w) = 0;
+        }
+        rests_.resize(rests_.size() - words());
+        if (last % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
+        if (changed) choose();
+    }
+
+    // The same, then x is appended.
+    void replace(std::size_t i, const Row<T>& x) {
+        const std::size_t last = n_ - 1;
+        read(x);
+        bool changed = false;
+        for (std::size_t w = 0; w < words(); ++w) {
+            const Word<T> leaves = rest(i, w), comes = rest_[w];
+            changed |= count<false>(w, leaves & ~comes) | count<true>(w, comes & ~leaves);
+            rest(i, w) = rest(last, w);
+            rest(last, w) = comes;
+            word(i, w) = word(last, w);
+            word(last, w) = ones_[w];
         }
         if (changed) choose();
     }
@@ -86,6 +101,7 @@ public:
         n_ = 0;
         most_ = 0;
         tiles_.clear();
+        rests_.clear();
         fractions_.assign(fractions_.size(), 0);
         choose();
     }
@@ -102,41 +118,25 @@ private:
     Word<T>& word(std::size_t i, std::size_t w) {
         return tiles_[i / lanes<T> * stride() + w * lanes<T> + i % lanes<T>];
     }
-    bool pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones) const;
+    Word<T>& rest(std::size_t i, std::size_t w) { return rests_[i * words() + w]; }
+    bool pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones, Word<T>* rest) const;
 
-    // The bits of x in row i; those that were there before go to row j.
-    void note(std::size_t i, const Row<T>& x, std::size_t j) {
-        pack(x, everywhere_.data(), packed_.data());
-        for (std::size_t w = 0; w < words(); ++w) {
-            word(j, w) = word(i, w);
-            word(i, w) = packed_[w];
-        }
-        most_ = std::max(most_, ones(packed_.data()));
+    // The bits of a row that comes.
+    void read(const Row<T>& x) {
+        pack(x, everywhere_.data(), ones_.data(), rest_.data());
+        most_ = std::max(most_, ones(ones_.data()));
     }
 
-    // Without branches: what a column holds cannot be guessed.
-    static bool is_fraction(T value) {
-        const auto number = std::bit_cast<Word<T>>(value);
-        return (number << 1 != 0) & (number != std::bit_cast<Word<T>>(T(1)));
-    }
-    // Does one more fraction in a column with so many make a difference?
-    static bool at_border(std::uint32_t fractions) { return (fractions == 0) | (fractions == seldom - 1); }
-
-    // The fractions of a row that comes or goes.
-    template <bool comes>
-    void count(const Row<T>& x) {
-        std::uint32_t changed = 0;
-        const auto meet = [&](std::uint32_t& fractions, T value) {
-            const std::uint32_t fraction = is_fraction(value), fewer = comes ? fractions : fractions - fraction;
-            fractions = comes ? fractions + fraction : fewer;
-            changed |= fraction & at_border(fewer);
-        };
-        if (x.index) {
-            for (std::size_t e = 0; e < x.count; ++e) meet(fractions_[x.index[e]], x.values[e]);
-        } else {
-            for (std::size_t j = 0; j < x.count; ++j) meet(fractions_[j], x.values[j]);
+    // These columns of word w have one fraction more or less. Can the choice of columns change?
+    template <bool more>
+    bool count(std::size_t w, Word<T> columns) {
+        bool changed = false;
+        for (; columns; columns &= columns - 1) {
+            std::uint32_t& fractions = fractions_[w * bits + static_cast<std::size_t>(std::countr_zero(columns))];
+            const std::uint32_t fewer = more ? fractions++ : --fractions;
+            changed |= fewer == 0 || fewer == seldom - 1;
         }
-        if (changed) choose();
+        return changed;
     }
     void choose();
 
@@ -146,10 +146,11 @@ private:
     std::size_t most_ = 0;
     std::vector<std::uint32_t> fractions_;  // for each column: how many rows are neither 0 nor 1 there
     Vectors<Word<T>> tiles_;                // word w of row i, as features lie in tiles
+    std::vector<Word<T>> rests_;            // row by row: which values are neither 0 nor 1
     std::vector<Word<T>> mask_;
     std::vector<std::int32_t> others_;
-    std::vector<Word<T>> everywhere_;  // a mask of all columns
-    std::vector<Word<T>> packed_;      // the row that comes
+    std::vector<Word<T>> everywhere_;   // a mask of all columns
+    std::vector<Word<T>> ones_, rest_;  // of the row that comes
 };
 
 }  // namespace onkel

@@ -85,6 +85,8 @@ public:
     // Refuse a factor that would take coefficients out of range.
     virtual void foresee(double factor) const = 0;
     virtual void move(double shrink, const Offer<T>& offer) = 0;
+    // Is nothing to be done in a round without a step?
+    virtual bool rests() const { return !averages(); }
 
     // Make room for new features; `map` is drawn for all columns (null: nothing is drawn).
     virtual void widen(std::size_t columns, const Map* map) = 0;
@@ -107,8 +109,10 @@ class Expansion;
 class Budget {
 public:
     virtual ~Budget() = default;
+    // The rounds that offer a term, and if it watches the others too.
     virtual void insert(Expansion<float>& f, const Offer<float>& offer) = 0;
     virtual void insert(Expansion<double>& f, const Offer<double>& offer) = 0;
+    virtual bool watches() const { return false; }
     virtual void start(std::uint64_t /*seed*/) {}
     // Names of the values it keeps beside each term, one for each output and divided by scale.
     virtual std::vector<std::string> columns() const { return {}; }
@@ -149,6 +153,7 @@ public:
           kernel_(std::move(kernel)),
           normalized_(kernel_->normalized()),
           budget_(std::move(budget)),
+          watches_(budget_->watches()),
           dead_coef_(dead.declare("coef", run.outputs)),
           dead_born_(dead.declare("born", 1)) {
         for (Basis<T>* table : {&basis, &dead}) kernel_->prepare(*table);
@@ -270,12 +275,12 @@ public:
 
     void move(double factor, const Offer<T>& offer) override {
         shrink(factor);
-        if (offer.round.room <= 0 && n() == 0) {  // none of its own can make room
-            budget_->insert(*this, {offer.round, offer.x, offer.k, nullptr, offer.work});
-        } else {
-            budget_->insert(*this, offer);
-        }
+        const bool refused = offer.round.room <= 0 && n() == 0;  // none of its own can make room
+        const double* term = refused ? nullptr : offer.coef;
+        if (term || watches_) budget_->insert(*this, {offer.round, offer.x, offer.k, term, offer.work});
     }
+
+    bool rests() const override { return !averages() && !watches_; }
 
     void shrink(double factor) {
         if (n() == 0 || factor == 1) return;
@@ -460,6 +465,7 @@ private:
     KernelPointer kernel_;
     bool normalized_;
     std::shared_ptr<Budget> budget_;
+    bool watches_;
     Column& dead_coef_;
     Column& dead_born_;
 

@@ -29,6 +29,7 @@ public:
           f_(std::move(hypothesis)),
           expansion_(dynamic_cast<Expansion<T>*>(f_.get())),
           normalized_(f_->normalized()),
+          rests_(update_->rests() && f_->rests()),
           s_(outputs()),
           slope_(outputs()),
           coef_(outputs()),
@@ -118,6 +119,10 @@ public:
               double room = std::numeric_limits<double>::infinity()) {
         const Row<T> x = X[i];
         const double value = (*loss_)(y, s_.data(), outputs(), update_->threshold(loss_->threshold()), slope_.data());
+        if (rests_ && std::all_of(slope_.begin(), slope_.end(), [](double v) { return v == 0; })) {
+            ++t_;
+            return;
+        }
         const auto t = static_cast<double>(t_ + 1);
         const double kxx = normalized_ ? 1 : f_->length2(x);
         if (kxx <= 0) std::fill(slope_.begin(), slope_.end(), 0.0);  // no step
@@ -276,6 +281,7 @@ private:
     std::unique_ptr<Hypothesis<T>> f_;
     Expansion<T>* expansion_;  // f_, if it is one
     bool normalized_;
+    bool rests_;  // without a slope there is nothing to do
     std::int64_t t_ = 0;
     Workspace<T> work_;
     mutable Turns turns_;

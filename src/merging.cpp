@@ -116,7 +116,6 @@ const std::vector<double>& table() {
 
 template <class T>
 void Merge::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
     if (f.n() > budget_) merge(f, offer);
 }

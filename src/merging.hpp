@@ -65,6 +65,7 @@ public:
           by_margin_(by_margin) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
+    bool watches() const override { return true; }
     std::vector<std::string> columns() const override { return {"positive", "negative"}; }
     bool intercept() const override { return bias_; }
     void widen(std::size_t columns) override;

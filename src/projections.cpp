@@ -56,7 +56,6 @@ Project::Project(std::optional<std::size_t> budget, double tolerance, bool squar
 
 template <class T>
 void Project::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     const double kxx = offer.round.kxx;
     const double* k = span_.row(f, offer);
     const bool full = budget_ && f.n() == *budget_;
@@ -100,7 +99,7 @@ double Project::margin_step(const Round& round, double distance2) const {
 
 template <class T>
 void ProjectSmallest::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef || !join(f, offer) || f.n() <= budget_) return;
+    if (!join(f, offer) || f.n() <= budget_) return;
     std::vector<double> size(f.n());
     for (std::size_t i = 0; i < f.n(); ++i) size[i] = squared_norm(f, i) * f.diagonal[i];
     part_with(f, oldest_of_least(size, f.born), offer.work);
@@ -194,7 +193,6 @@ void Neighbours::load(const Store& store) {
 
 template <class T>
 void Refit::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     if (projects_) {
         const bool over = full(f, offer, budget_);
         if (!join(f, offer) || !over) return;

@@ -210,7 +210,6 @@ void InsertRemove::enter(Expansion<T>& f, const Offer<T>& offer) {
 
 template <class T>
 void Dissimilarity::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     const double kxx = offer.round.kxx;
     const double* k = span_.row(f, offer);
     bool similar = false;
@@ -226,7 +225,6 @@ void Dissimilarity::enter(Expansion<T>& f, const Offer<T>& offer) {
 
 template <class T>
 void Quantise::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     const std::vector<double> away = distances(f, offer);
     if (!(least(away) <= radius_)) {
         append(f, offer, offer.coef);
@@ -240,7 +238,6 @@ void Quantise::enter(Expansion<T>& f, const Offer<T>& offer) {
 
 template <class T>
 void Novelty::enter(Expansion<T>& f, const Offer<T>& offer) {
-    if (!offer.coef) return;
     const Round& round = offer.round;
     const bool far = least(distances(f, offer)) > distance_;
     if (far && std::sqrt(inner(round.slope, round.slope, round.outputs)) >= surprise_) {

@@ -40,6 +40,7 @@ public:
         : error_(error), square_(schedule == "1/t"), constant_(schedule == "constant") {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
+    bool watches() const override { return true; }
 
 private:
     double error_;
@@ -88,6 +89,7 @@ public:
         : insert_cost_(insert_error * insert_error), remove_cost_(remove_error * remove_error) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
+    bool watches() const override { return true; }
 
 private:
     double insert_cost_;
@@ -132,6 +134,7 @@ public:
     Coherence(double coherence, double ridge) : coherence_(coherence), ridge_(ridge) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
+    bool watches() const override { return true; }
 
 private:
     double coherence_;
@@ -144,6 +147,7 @@ public:
         : BudgetFor<AlmostLinearDependence, Spanned>(false), nu_(nu), budget_(budget) {}
     template <class T>
     void enter(Expansion<T>& f, const Offer<T>& offer);
+    bool watches() const override { return true; }
     void save(Store& store) const override;
     void load(const Store& store, std::size_t columns, bool sparse, bool single) override;
 

@@ -12,6 +12,7 @@
 
 #define INLINE inline __attribute__((always_inline))
 #define INLINE_LAMBDA __attribute__((always_inline))
+#define NOT_INLINE __attribute__((noinline))
 #ifdef __x86_64__
 #define NO_FMA(product) asm("" : "+x"(product))  // hides where it comes from
 #else
@@ -264,10 +265,10 @@ INLINE void add_flags(const Counted<T>& flags, size_t tile, size_t query, WideWo
 }
 
 // One chain of additions over the features for each row and query, whatever the size of the block; counted flags begin
-// it.
+// it. Not inlined: where all sizes lie in one function, their many registers are saved on the way to each of them.
 template <Pair pair, size_t G, size_t Q, class T>
-void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, size_t columns, const Counted<T>* flags,
-                 size_t tile, size_t query, T* out, size_t out_stride) {
+NOT_INLINE void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, size_t columns,
+                            const Counted<T>* flags, size_t tile, size_t query, T* out, size_t out_stride) {
     constexpr size_t parts = lanes<T> / width<T>;
     Wide<T> sum[G][parts][Q] = {};
     if (flags) {
@@ -400,22 +401,21 @@ void counted_many(Pair which, const Counted<T>& flags, const T* table, size_t co
     });
 }
 
-// Which of `width` values are 1, of those with a bit in `wanted`; the others of these that are not 0 are noted as
-// wrong.
+// Which of `width` values are 1, of those with a bit in `wanted`; the others of these that are not 0 are noted.
 template <class T>
-INLINE Word<T> pack_vector(const T* x, Word<T> wanted, Word<T>& wrong) {
+INLINE Word<T> pack_vector(const T* x, Word<T> wanted, Word<T>& rest) {
 #if ONKEL_VECTOR_BYTES == 64
     if constexpr (sizeof(T) == 4) {
         const auto here = static_cast<__mmask16>(wanted);
         const __m512 v = _mm512_maskz_loadu_ps(here, x);
         const __mmask16 one = _mm512_mask_cmp_ps_mask(here, v, _mm512_set1_ps(1), _CMP_EQ_OQ);
-        wrong |= _mm512_mask_cmp_ps_mask(here & ~one, v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+        rest |= _mm512_mask_cmp_ps_mask(here & ~one, v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
         return one;
     } else {
         const auto here = static_cast<__mmask8>(wanted);
         const __m512d v = _mm512_maskz_loadu_pd(here, x);
         const __mmask8 one = _mm512_mask_cmp_pd_mask(here, v, _mm512_set1_pd(1), _CMP_EQ_OQ);
-        wrong |= _mm512_mask_cmp_pd_mask(here & ~one, v, _mm512_setzero_pd(), _CMP_NEQ_UQ);
+        rest |= _mm512_mask_cmp_pd_mask(here & ~one, v, _mm512_setzero_pd(), _CMP_NEQ_UQ);
         return one;
     }
 #else
@@ -423,30 +423,35 @@ INLINE Word<T> pack_vector(const T* x, Word<T> wanted, Word<T>& wrong) {
     for (size_t l = 0; l < width<T> && wanted >> l; ++l) {
         const Word<T> here = wanted >> l & 1, is_one = here & (x[l] == 1);
         one |= is_one << l;
-        wrong |= here & (x[l] != 0) & ~is_one;
+        rest |= (here & (x[l] != 0) & ~is_one) << l;
     }
     return one;
 #endif
 }
 
 template <class T>
-bool pack(const T* x, size_t rows, size_t columns, const Word<T>* mask, Word<T>* ones) {
+bool pack(const T* x, size_t rows, size_t columns, const Word<T>* mask, Word<T>* ones, Word<T>* rest) {
     constexpr size_t bits = 8 * sizeof(T);
     const size_t words = (columns + bits - 1) / bits;
-    Word<T> wrong = 0;
+    Word<T> all = 0;
     for (size_t w = 0; w < words; ++w) {
         for (size_t r = 0; r < rows; ++r) ones[r * words + w] = 0;
         const size_t end = columns - w * bits;
         const Word<T> inside = end < bits ? mask[w] & ((Word<T>{1} << end) - 1) : mask[w];
+        Word<T> here = 0;
         for (size_t j = 0; j < bits && inside >> j; j += width<T>) {
             const Word<T> wanted = inside >> j & ((Word<T>{2} << (width<T> - 1)) - 1);
             if (wanted == 0) continue;  // for all rows
+            Word<T> found = 0;
             for (size_t r = 0; r < rows; ++r) {
-                ones[r * words + w] |= pack_vector(x + r * columns + w * bits + j, wanted, wrong) << j;
+                ones[r * words + w] |= pack_vector(x + r * columns + w * bits + j, wanted, found) << j;
             }
+            here |= found << j;
         }
+        if (rest) rest[w] = here;
+        all |= here;
     }
-    return wrong == 0;
+    return all == 0;
 }
 
 // Sums in T: in double, which would save what cancels against rest, a row of floats takes 1.7 times as long.

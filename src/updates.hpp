@@ -60,6 +60,8 @@ public:
     virtual ~Update() = default;
     virtual void start(std::uint64_t /*seed*/) {}
     virtual Step step(const Round& round, double* coef) = 0;
+    // Does it leave all as it is where there is no slope?
+    virtual bool rests() const { return false; }
     // Does every weight move by a step of its own? Then `each` turns the direction coef z into steps (outputs,
     // features).
     virtual bool one_by_one() const { return false; }
@@ -93,6 +95,7 @@ class Perceptron final : public Update {
 public:
     explicit Perceptron(double eta) : eta_(eta) {}
     Step step(const Round& round, double* coef) override { return {1, along(round, eta_ * round.weight, coef)}; }
+    bool rests() const override { return true; }
 
 private:
     double eta_;
@@ -144,6 +147,7 @@ public:
         const double eta = power_ == 0 ? eta_ : power_ == 1 ? eta_ / round.t : eta_ / std::sqrt(round.t);
         return ball_.project({1 - eta * lam_, along(round, eta * round.weight, coef)}, round, coef);
     }
+    bool rests() const override { return lam_ == 0; }
     void save(Store& store) const override { ball_.save(store); }
     void load(const Store& store) override { ball_.load(store); }
 
@@ -159,6 +163,7 @@ public:
     explicit AdaGrad(double eta) : eta_(eta) {}
 
     Step step(const Round& round, double* coef) override { return {1, along(round, round.weight, coef)}; }
+    bool rests() const override { return true; }
     bool one_by_one() const override { return true; }
     void each(const double* coef, const float* z, std::size_t features, std::size_t outputs, double* steps) override {
         weigh(coef, z, features, outputs, steps);
@@ -223,6 +228,7 @@ public:
         norm2_ += 2 * inner(coef, round.s, round.outputs) + inner(coef, coef, round.outputs) * round.kxx;
         return {1, moves};
     }
+    bool rests() const override { return true; }
     void save(Store& store) const override {
         store.put("update.norm2", norm2_);
         store.put("update.farthest", farthest_);
@@ -273,6 +279,7 @@ public:
         if (!hard_ && !second_) tau = std::min(C, tau);
         return {1, along(round, tau, coef)};
     }
+    bool rests() const override { return true; }
 
 private:
     bool hard_;
@@ -291,6 +298,7 @@ public:
         if (v <= 0) return {shrink, false};
         return {shrink, along(round, shrink * std::min(round.loss / v, eta_ * round.weight), coef)};
     }
+    bool rests() const override { return lam_ == 0; }
     double threshold(double) const override { return 1 + eta_ * lam_; }
     void save(Store& store) const override { store.put("update.threshold", 1 + eta_ * lam_); }
 
