@@ -8,7 +8,9 @@ that says what, where, and what to do.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -31,8 +33,64 @@ def as_rows(X: Any, dtype: Any = None) -> Any:
     """X as a C-contiguous float array or a canonical CSR matrix; the caller's object is never changed."""
     refuse_strange(X, "X")
     wanted = [np.float64, np.float32] if dtype is None else dtype
-    X = check_array(X, accept_sparse=SPARSE, dtype=wanted, order="C", ensure_all_finite=False, input_name="X")
+    with naming_columns(X):
+        X = check_array(X, accept_sparse=SPARSE, dtype=wanted, order="C", ensure_all_finite=False, input_name="X")
     return settle(X)
+
+
+def as_example(x: Any) -> Any:
+    """One example: a mapping from names to numbers, or a row (1, features) of numbers."""
+    if isinstance(x, Mapping):
+        return x
+    if hasattr(x, "to_dict") and all(isinstance(name, str) for name in x.index):  # a row of a pandas frame
+        return x.to_dict()
+    try:
+        row = np.asarray(x)
+    except ValueError:  # lists of different lengths
+        row = np.array(None)
+    refuse_strange(row, "x")
+    if is_frame(x) or (row.ndim > 1 and row.size != row.shape[-1]):
+        got = f"a table of shape {row.shape}"
+        raise ValueError(f"one example is wanted, got {got}: use learn and predict, or learn_many and predict_many")
+    if row.ndim == 0 or row.dtype.kind not in "biufO":
+        raise ValueError(f"an example is a dictionary or a row of numbers, got {_shortly(x)}")
+    if row.dtype.kind == "O":
+        numbers = row.ravel().tolist()
+        at = next((i for i, number in enumerate(numbers) if not _is_number(number)), None)
+        if at is not None:
+            raise ValueError(f"feature {at} is {_shortly(numbers[at])}, not a number: encode it first")
+        row = np.array([_as_float(number) for number in numbers])
+    return row.reshape(1, -1)
+
+
+@contextmanager
+def naming_columns(X: Any) -> Iterator[None]:
+    """Where a value of a frame cannot be read as a number, say in which column it is."""
+    try:
+        yield
+    except (TypeError, ValueError):
+        for name in X.columns if is_frame(X) else ():
+            for row, value in enumerate(X[name]):
+                if not _is_number(value) and str(value) not in _MISSING:
+                    where = f"column {name!r} of X holds {_shortly(value)} in row {row}"
+                    raise ValueError(f"{where}, not a number: encode or drop it first") from None
+        raise
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float or (isinstance(value, (Real, np.bool_)) and not isinstance(value, np.timedelta64))
+
+
+def _as_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def _shortly(value: Any) -> str:
+    said = repr(value)
+    return said if len(said) <= 60 else f"{said[:57]}..."
 
 
 def settle(X: Any) -> Any:
@@ -53,8 +111,15 @@ def refuse_strange(values: Any, name: str) -> None:
     """Dates, complex numbers and masked arrays are no numbers to learn from."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array: fill or drop the masked values first")
+    if isinstance(values, Iterator):
+        raise ValueError(f"{name} is an iterator: make an array of what it gives")
+    if isinstance(values, (list, tuple)) and values and isinstance(values[0], Mapping):
+        raise ValueError(f"{name} holds dictionaries: use learn_one and predict_one, or make a frame of them")
     types = [(name, getattr(values, "dtype", None))]
     if is_frame(values) and hasattr(values, "dtypes"):
+        column, times = Counter(values.columns).most_common(1)[0] if len(values.columns) else ("", 0)
+        if times > 1:
+            raise ValueError(f"{name} has {times} columns {column!r}: give each a name of its own")
         columns = zip(values.columns, values.dtypes, strict=True)
         types = [(f"column {column!r} of {name}", dtype) for column, dtype in columns]
     for what, dtype in types:
@@ -123,7 +188,8 @@ def as_target(y: Any, X: Any) -> Array:
     try:
         target = np.ascontiguousarray(y, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"y must be numbers, got dtype {np.asarray(y).dtype}: encode it first") from None
+        at = next((i for i, value in enumerate(y) if not _is_number(value)), 0)
+        raise ValueError(f"y must be numbers, got {_shortly(y[at])} in row {at}: encode, drop or repair it") from None
     if not np.isfinite(target).all():
         at = int(np.argmin(np.isfinite(target)))
         raise ValueError(f"y contains {'NaN' if np.isnan(target[at]) else 'infinity'} in row {at}: drop or repair it")
@@ -152,6 +218,10 @@ def as_labels(y: Any, X: Any) -> Array:
 def checked_labels(labels: Any, name: str) -> Array:
     """Labels of one kind: numbers, strings or booleans, none of them missing."""
     y: Array = np.asarray(labels)
+    if y.dtype.kind == "U" and isinstance(labels, list):
+        for label in labels:
+            if isinstance(label, str) and label.endswith("\0"):
+                raise ValueError(f"{name} contains {label!r}: NumPy drops NUL characters at the end; use another label")
     if y.ndim != 1:
         raise ValueError(f"{name} must hold one label per example, got shape {y.shape}")
     if y.dtype.kind == "O":
@@ -245,15 +315,13 @@ class Columns:
         found += [(len(self) + i, name) for i, name in enumerate(new)]
         numbers = [x[name] for _, name in found]
         for (_, name), number in zip(found, numbers, strict=True):
-            if type(number) is not float and not isinstance(number, (Real, np.bool_)):
-                raise ValueError(f"feature {name!r} is {number!r}, not a number: encode it first")
-        try:
-            values = np.array(numbers, dtype=np.float64)
-        except OverflowError:
-            raise ValueError(f"a feature of {x!r} is too large for a floating point number: scale it") from None
+            if not _is_number(number):
+                raise ValueError(f"feature {name!r} is {_shortly(number)}, not a number: encode it first")
+        values = np.array([_as_float(number) for number in numbers])
         if not np.isfinite(values).all():
             name = found[int(np.argmin(np.isfinite(values)))][1]
-            raise ValueError(f"feature {name!r} is {x[name]!r}: onkel needs finite numbers; impute or leave it out")
+            got = f"feature {name!r} is {_shortly(x[name])}"
+            raise ValueError(f"{got}: onkel needs finite numbers of floating point; impute, scale or leave it out")
         index = np.array([i for i, _ in found], dtype=np.int32)
         return SparseRow(values, index, (1, max(len(self) + len(new), 1)))
 
@@ -263,6 +331,7 @@ class Columns:
             raise ValueError(
                 f"a frame with named columns is needed, got {type(X).__name__}: use partial_fit for arrays"
             )
+        refuse_strange(X, "X")
         place = self.index | {name: len(self) + i for i, name in enumerate(new)} if new else self.index
         known = [name for name in X.columns if name in place]
         table = as_rows(X[known])

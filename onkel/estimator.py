@@ -251,7 +251,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         dtype = [np.float64, np.float32] if first else self._run["dtype"]
         form = {"accept_sparse": border.SPARSE, "dtype": dtype, "order": "C", "ensure_all_finite": False}
         border.refuse_strange(X, "X")
-        with np.errstate(over="ignore"):  # a value too large for float32 is refused below, with its place
+        # a value too large for float32 is refused below, with its place
+        with np.errstate(over="ignore"), border.naming_columns(X):
             X = validate_data(self, X, reset=first, **form)
         return border.settle(X)
 
@@ -293,9 +294,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _incoming(self, x: Any) -> tuple[Any, list[Any] | None]:
         """Check one example to learn from: a dictionary or an array row."""
+        x = border.as_example(x)
         if isinstance(x, Mapping):
             return self._named(x)
-        return self._rows(np.asarray(x).reshape(1, -1), first=not self._started), None
+        return self._rows(x, first=not self._started), None
 
     # What the engine can read as it is, it also checks, in no time.
 
@@ -324,9 +326,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _one(self, x: Any) -> Any:
         """Check one example to predict."""
-        if not isinstance(x, Mapping):
-            return self._rows(np.asarray(x).reshape(1, -1))
-        return self._cast(self._names().rows(x))
+        x = border.as_example(x)
+        return self._cast(self._names().rows(x)) if isinstance(x, Mapping) else self._rows(x)
 
     def _known_names(self) -> Columns | None:
         """Names of the features; None if it learned from arrays without any."""

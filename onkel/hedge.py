@@ -22,6 +22,7 @@ from onkel.budgets import pick
 from onkel.learner import Engine
 from onkel.losses import Loss
 from onkel.random import Random, uniforms
+from onkel.turns import learns, predicts
 from onkel.updates import Diverged
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -136,6 +137,7 @@ class Hedge(Engine):
 
     # -- learning
 
+    @learns
     def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """Learn from each row in turn; the combined scores before each update (twice: there is no average).
 
@@ -198,6 +200,7 @@ class Hedge(Engine):
 
     # -- predicting
 
+    @predicts
     def scores(self, X: Any, average: bool | None = None) -> Array:
         """Combined scores of the rows; nothing is drawn."""
         X = self._fine(X)
@@ -236,11 +239,13 @@ class Hedge(Engine):
         for learner in self.learners:
             learner.check(X)
 
+    @learns
     def widen(self, keys: Array) -> None:
         """Make room for features that were not there before."""
         for learner in self.learners:
             learner.widen(keys)
 
+    @predicts
     def state(self) -> State:
         """Everything that was learned, as a flat dictionary of arrays."""
         arrays = {f"{i}.{name}": a for i, f in enumerate(self.learners) for name, a in f.state().items()}

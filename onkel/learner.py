@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from onkel.basis import Row, State
 from onkel.hypothesis import Hypothesis, Run, recall, remembered
 from onkel.losses import Loss
+from onkel.turns import Turns, learns, predicts
 from onkel.updates import Diverged, Round, Update, beyond, sane
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -37,6 +38,12 @@ class Engine:
     """Whatever learns from rows; here is what it does with a single one."""
 
     dtype: Any
+    turns: Turns
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self = super().__new__(cls)
+        self.turns = Turns()
+        return self
 
     @property
     def columns(self) -> int:
@@ -139,6 +146,7 @@ class Learner(Engine):
 
     # -- learning
 
+    @learns
     def learn(
         self, X: Any, y: Array, weight: Array | None = None, *, chance: float = 1.0, room: float = math.inf
     ) -> tuple[Array, Array]:
@@ -196,6 +204,7 @@ class Learner(Engine):
 
     # -- predicting
 
+    @predicts
     def scores(self, X: Any, average: bool | None = None) -> Array:
         """Scores of the last or the averaged model (default: the averaged one if there is one)."""
         f, average = self.hypothesis, bool(self.average) if average is None else average
@@ -210,6 +219,7 @@ class Learner(Engine):
 
     # -- what is inside
 
+    @learns
     def widen(self, keys: Array) -> None:
         """Make room for features that were not there before; `keys` are those of all."""
         self.hypothesis.widen(keys)
@@ -226,6 +236,7 @@ class Learner(Engine):
         """Number of terms."""
         return self.hypothesis.n
 
+    @predicts
     def state(self) -> State:
         """Everything that was learned, as a flat dictionary of arrays."""
         return self.hypothesis.state() | {"t": np.array(self.t)} | remembered("update", self.memory)

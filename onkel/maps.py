@@ -35,8 +35,14 @@ LEAST = {"float64": 1e-10, "float32": 1e-5}  # eigenvalues, relative to the larg
 
 def keys_of(names: Iterable[Any]) -> Array:
     """A number for each name of a feature; a whole number stands for itself, so that column 3 is the feature 3."""
-    whole = (int(name) % 2**64 if isinstance(name, Integral) else hash_text(str(name)) for name in names)
-    return np.fromiter(whole, dtype=np.uint64)
+
+    def key(name: Any) -> int:
+        try:
+            return int(name) % 2**64 if isinstance(name, Integral) else hash_text(str(name))
+        except UnicodeEncodeError:
+            raise ValueError(f"the name of feature {name!r} is no Unicode text: rename it") from None
+
+    return np.fromiter(map(key, names), dtype=np.uint64)
 
 
 class Map(Part):

@@ -22,6 +22,7 @@ from onkel.maps import Drawn, Fourier, Map, Reparameterized
 from onkel.part import Part
 from onkel.restarts import Restarts
 from onkel.text import Rows
+from onkel.turns import learns, predicts
 
 try:
     import onkel._core as _core
@@ -281,6 +282,7 @@ class NativeHedge(Hedge):
                 made[i] = _core.Stretched(common[-1], factor, reach)
         return made, common
 
+    @learns
     def widen(self, keys: Array) -> None:
         """Make room for features that were not there before; `keys` are those of all."""
         maps, common = self._in_common([learner._map for learner in self.learners], keys)
@@ -288,6 +290,7 @@ class NativeHedge(Hedge):
             learner.widen(keys, map)
         self._core.share(common)
 
+    @learns
     def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """Learn from each row in turn; the combined scores before each update (twice: there is no average)."""
         combined = np.empty((len(y), self.outputs))
@@ -300,6 +303,7 @@ class NativeHedge(Hedge):
                 random.state = int(state)
         return combined, combined
 
+    @predicts
     def scores(self, X: Any, average: bool | None = None) -> Array:
         """Combined scores of the rows; nothing is drawn."""
         out = np.empty((X.shape[0], self.outputs))

@@ -17,6 +17,7 @@ from onkel.basis import Row, State
 from onkel.learner import Engine, rows
 from onkel.losses import Loss
 from onkel.maps import Fourier
+from onkel.turns import learns, predicts
 from onkel.updates import Diverged, beyond, sane
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -77,6 +78,7 @@ class Restarts(Engine):
     def columns(self) -> int:
         return len(self.keys)
 
+    @learns
     def widen(self, keys: Array) -> None:
         """Make room for features that were not there before; `keys` are those of all."""
         self.keys = keys
@@ -127,6 +129,7 @@ class Restarts(Engine):
         instances = (th[:, None] @ single)[:, 0]
         return single, instances, h @ instances
 
+    @predicts
     def scores(self, X: Any, average: bool | None = None) -> Array:
         """Scores of the rows."""
         self.check(X)
@@ -143,6 +146,7 @@ class Restarts(Engine):
 
     # -- learning
 
+    @learns
     def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """Learn from each row in turn; the scores before each update (twice: there is no average)."""
         self.check(X)
@@ -177,6 +181,7 @@ class Restarts(Engine):
 
     # -- state
 
+    @predicts
     def state(self) -> State:
         """Everything that was learned, as a flat dictionary of arrays."""
         return {

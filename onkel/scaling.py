@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from onkel import border
 from onkel.basis import State
 from onkel.learner import Engine
+from onkel.turns import learns, predicts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 1e140  # its square can still be added up
@@ -51,6 +52,7 @@ class Scaled(Engine):
 
     # -- learning
 
+    @learns
     def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """Learn from each row in turn; the scores before each update (twice: there is no average)."""
         X = _plain(X)
@@ -123,6 +125,7 @@ class Scaled(Engine):
 
     # -- predicting
 
+    @predicts
     def scores(self, X: Any, average: bool | None = None) -> Array:
         """Scores of the rows, in the units of now."""
         X = _plain(X)
@@ -177,12 +180,14 @@ class Scaled(Engine):
         """Number of features."""
         return len(self.first)
 
+    @learns
     def widen(self, keys: Array) -> None:
         """Make room for features that were 0 before."""
         more = len(keys) - len(self.first)
         self.first, self.sums, self.squares = (np.pad(a, (0, more)) for a in (self.first, self.sums, self.squares))
         self.learner.widen(keys)
 
+    @predicts
     def state(self) -> State:
         """Everything that was learned, as a flat dictionary of arrays."""
         own = {"first": self.first, "sums": self.sums, "squares": self.squares, "goal": self.goal}

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 from time import perf_counter
 
@@ -188,7 +189,56 @@ def test_wrong_single_rows_are_refused(engine, name):
     assert model.t_ == t + 6
 
 
+@every_kind
+def test_single_examples_are_refused_with_what_is_wrong(engine, name):
+    model, X, y = build(name), *stream_for(ESTIMATORS[name], 3)
+    label = None if y is None else y[0]
+    for x, words in (
+        (None, ["dictionary or a row", "None"]),
+        ("text", ["dictionary or a row", "'text'"]),
+        (["1.5", "2"], ["dictionary or a row", "'1.5'"]),
+        ([[1.0], [1.0, 2.0]], ["dictionary or a row"]),
+        ([1.0, Decimal("1.5")], ["feature 1", "Decimal", "not a number"]),
+        ([1.0, 10**400], ["infinity", "column 1"]),
+        (X[:2], ["one example", r"\(2, 4\)"]),
+        (pd.DataFrame(X[:1]), ["one example", "learn_many"]),
+        ({"a": 10**400}, ["feature 'a'", "1000", "finite"]),
+        ({"a": Decimal("1.5")}, ["feature 'a'", "not a number"]),
+        ({"a": np.timedelta64(3, "s")}, ["feature 'a'", "not a number"]),
+        ({"\ud800": 1.0}, ["Unicode", "rename"]),
+    ):
+        refuses(words, step, model, x, label)
+        assert "\n" not in str(pytest.raises(ValueError, step, model, x, label).value)
+    for row in (X[0].tolist(), X[0].astype(object), np.array([True, 2, 0.5, np.float32(1)], dtype=object)):
+        step(model, row, label)
+    assert model.t_ == 3
+
+
+@every_kind
+def test_a_row_of_a_frame_is_read_by_its_names(engine, name):
+    X, y = stream_for(ESTIMATORS[name], 20)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    by_rows, by_frame = build(name), build(name)
+    for i in range(20):
+        label = None if y is None else y[i]
+        step(by_frame, frame.iloc[i][list("dbca")] if i else frame.iloc[i], label)
+        step(by_rows, dict(zip("abcd", X[i].tolist(), strict=True)), label)
+    read = (lambda m, x: m.score_one(x)) if y is None else (lambda m, x: m.predict_one(x))
+    for i in range(20):
+        assert read(by_frame, frame.iloc[i][::-1]) == read(by_rows, frame.iloc[i].to_dict())
+    unnamed, _, _ = trained(name)
+    assert read(unnamed, pd.Series(X[0])) == read(unnamed, X[0])
+    refuses(["unnamed columns"], read, unnamed, frame.iloc[0])
+
+
 # -- labels
+
+
+def test_labels_that_numpy_would_cut_are_refused(engine):
+    model = onkel.PAClassifier()
+    model.learn_one({"a": 1.0}, "yes")
+    refuses(["NUL", "'no.x00'"], model.learn_one, {"a": 1.0}, "no\0")
+    assert model.classes_.tolist() == ["yes"]
 
 
 @pytest.mark.parametrize("name", [n for n, c in ESTIMATORS.items() if issubclass(c, Classifier)])
@@ -314,6 +364,25 @@ def test_rows_that_are_no_numbers_are_refused(engine, name):
         [[{}, 1.0]] * 4,
     ):
         refuses([], learn, build(name), rows, y)
+
+
+@every_kind
+def test_tables_are_refused_with_what_is_wrong(engine, name):
+    y = stream_for(ESTIMATORS[name], 2)[1]
+    for rows, words in (
+        ([{"a": 1.0}] * 2, ["dictionaries", "learn_one"]),
+        ((row for row in np.ones((2, 2))), ["iterator", "array"]),
+        (pd.DataFrame({"a": [1.0, 2.0], "b": [3, "x"]}), ["column 'b'", "'x' in row 1", "encode"]),
+        (pl.DataFrame({"a": [1.0, 2.0], "b": ["u", "x"]}), ["column 'b'", "'u' in row 0", "encode"]),
+        (pd.DataFrame(np.ones((2, 3)), columns=["a", "b", "a"]), ["2 columns 'a'"]),
+    ):
+        refuses(words, learn, build(name), rows, y)
+        if isinstance(rows, pd.DataFrame) and y is not None:
+            refuses(words, build(name).learn_many, rows, pd.Series(y))
+
+
+def test_a_missing_target_is_named_with_its_row(engine):
+    refuses(["<NA>", "row 1"], onkel.KLMSRegressor().fit, np.ones((3, 2)), pd.Series([1.0, pd.NA, 2.0]))
 
 
 @every_kind

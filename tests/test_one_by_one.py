@@ -4,6 +4,7 @@ import pickle
 import threading
 import time
 from collections import UserDict
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -85,14 +86,21 @@ def test_weights_after_a_prediction(weight):
     assert_same_state(plain, asked)
 
 
-needs_native = pytest.mark.skipif(not onkel.native.available(), reason="the native engine is not built")
-THREADED = ["PAClassifier", "KLMSRegressor", "BOGDClassifier", "FOGDClassifier", "OMKCClassifier", "FOGDOMKLClassifier"]
+THREADED = [
+    *("PAClassifier", "KLMSRegressor", "BOGDClassifier", "FOGDClassifier", "OMKCClassifier", "FOGDOMKLClassifier"),
+    *("AutoKernelRegressor", "OM2Classifier", "AdaRakerRegressor"),  # in Python, at least in part
+]
+IN_PYTHON = ["PAClassifier", "FOGDClassifier"]
 
 
-@needs_native
-@pytest.mark.parametrize("name", THREADED)
-def test_threads_take_turns(name):
+@pytest.mark.parametrize(("name", "engine"), [*product(THREADED, ["auto"]), *product(IN_PYTHON, ["python"])])
+def test_threads_take_turns(name, engine):
     """Predictions may come too early or too late, but nothing breaks, and the model learns as if nobody had asked."""
+    with onkel.native.use(engine):
+        _ask_while_it_learns(name)
+
+
+def _ask_while_it_learns(name):
     X = np.random.default_rng(0).normal(size=(1200, 6))
     y = X[:, 0] * X[:, 1] if name.endswith("Regressor") else np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
     plain, asked = (getattr(onkel, name)().partial_fit(X[:200], y[:200]) for _ in range(2))
@@ -123,12 +131,13 @@ def test_threads_take_turns(name):
     assert_same_state(plain, asked)
 
 
-@needs_native
-@pytest.mark.parametrize("name", ["BOGDClassifier", "OMKCClassifier"])
-def test_a_second_thread_that_learns_is_refused(name):
+@pytest.mark.parametrize("engine", ["auto", "python"])
+@pytest.mark.parametrize("name", ["BOGDClassifier", "OMKCClassifier", "AutoKernelRegressor", "AdaRakerClassifier"])
+def test_a_second_thread_that_learns_is_refused(name, engine):
     X = np.random.default_rng(0).normal(size=(20_000, 6))
     y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
-    model = getattr(onkel, name)().partial_fit(X[:200], y[:200])
+    with onkel.native.use(engine):
+        model = getattr(onkel, name)().partial_fit(X[:200], y[:200])
     refused: set[str] = set()
     deadline = time.monotonic() + 60
 
