@@ -208,7 +208,6 @@ def test_single_examples_are_refused_with_what_is_wrong(engine, name):
         ({"\ud800": 1.0}, ["Unicode", "rename"]),
     ):
         refuses(words, step, model, x, label)
-        assert "\n" not in str(pytest.raises(ValueError, step, model, x, label).value)
     for row in (X[0].tolist(), X[0].astype(object), np.array([True, 2, 0.5, np.float32(1)], dtype=object)):
         step(model, row, label)
     assert model.t_ == 3
