@@ -38,20 +38,29 @@ def as_rows(X: Any, dtype: Any = None) -> Any:
     return settle(X)
 
 
-def as_example(x: Any) -> Any:
-    """One example: a mapping from names to numbers, or a row (1, features) of numbers."""
+def as_example(x: Any, known: Columns | None = None) -> Any:
+    """One example: a mapping from names to numbers, or a row (1, features) of numbers.
+
+    A row of a pandas frame is read by its labels, if these are words or names that are known.
+    """
     if isinstance(x, Mapping):
         return x
-    if hasattr(x, "to_dict") and all(isinstance(name, str) for name in x.index):  # a row of a pandas frame
-        return x.to_dict()
+    refuse_strange(x, "x")
+    labels = list(getattr(x, "index", ())) if hasattr(x, "to_dict") and not is_frame(x) else []
+    words = all(isinstance(label, str) for label in labels)
+    if labels and (words or (known and not known.unknown(labels))):
+        label, times = Counter(labels).most_common(1)[0]
+        if times > 1:
+            raise ValueError(f"x has {times} values of {label!r}: give each a name of its own")
+        return dict(zip(labels, x, strict=True))
     try:
         row = np.asarray(x)
     except ValueError:  # lists of different lengths
         row = np.array(None)
-    refuse_strange(row, "x")
-    if is_frame(x) or (row.ndim > 1 and row.size != row.shape[-1]):
+    if is_frame(x) or (row.ndim > 1 and row.size != max(row.shape)):
         got = f"a table of shape {row.shape}"
         raise ValueError(f"one example is wanted, got {got}: use learn and predict, or learn_many and predict_many")
+    refuse_strange(row, "x")
     if row.ndim == 0 or row.dtype.kind not in "biufO":
         raise ValueError(f"an example is a dictionary or a row of numbers, got {_shortly(x)}")
     if row.dtype.kind == "O":
@@ -69,9 +78,9 @@ def naming_columns(X: Any) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError):
-        for name in X.columns if is_frame(X) else ():
+        for name in X.columns if is_frame(X) and hasattr(X, "dtypes") else ():
             for row, value in enumerate(X[name]):
-                if not _is_number(value) and str(value) not in _MISSING:
+                if not _can_be_read(value) and str(value) not in _MISSING:
                     where = f"column {name!r} of X holds {_shortly(value)} in row {row}"
                     raise ValueError(f"{where}, not a number: encode or drop it first") from None
         raise
@@ -79,6 +88,14 @@ def naming_columns(X: Any) -> Iterator[None]:
 
 def _is_number(value: Any) -> bool:
     return type(value) is float or (isinstance(value, (Real, np.bool_)) and not isinstance(value, np.timedelta64))
+
+
+def _can_be_read(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _as_float(number: Any) -> float:
@@ -89,7 +106,7 @@ def _as_float(number: Any) -> float:
 
 
 def _shortly(value: Any) -> str:
-    said = repr(value)
+    said = " ".join(repr(value).split())
     return said if len(said) <= 60 else f"{said[:57]}..."
 
 
@@ -188,7 +205,7 @@ def as_target(y: Any, X: Any) -> Array:
     try:
         target = np.ascontiguousarray(y, dtype=np.float64)
     except (TypeError, ValueError):
-        at = next((i for i, value in enumerate(y) if not _is_number(value)), 0)
+        at = next((i for i, value in enumerate(y) if not _can_be_read(value)), 0)
         raise ValueError(f"y must be numbers, got {_shortly(y[at])} in row {at}: encode, drop or repair it") from None
     if not np.isfinite(target).all():
         at = int(np.argmin(np.isfinite(target)))

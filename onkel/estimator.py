@@ -294,7 +294,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _incoming(self, x: Any) -> tuple[Any, list[Any] | None]:
         """Check one example to learn from: a dictionary or an array row."""
-        x = border.as_example(x)
+        x = border.as_example(x, self._known_names())
         if isinstance(x, Mapping):
             return self._named(x)
         return self._rows(x, first=not self._started), None
@@ -326,7 +326,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _one(self, x: Any) -> Any:
         """Check one example to predict."""
-        x = border.as_example(x)
+        x = border.as_example(x, self._known_names())
         return self._cast(self._names().rows(x)) if isinstance(x, Mapping) else self._rows(x)
 
     def _known_names(self) -> Columns | None:

@@ -161,9 +161,9 @@ class ClassifierFace(ClassifierMixin, Supervised):  # type: ignore[misc]
         outputs = len(new) if len(new) > 2 else 1
         self._begin(outputs, X, new_names)
         if 0 < len(old) < len(new):
-            state = relabel(self._learner.state(), old, new)
-            self._learner = self._make(outputs, self._run)
-            self._learner.restore(state)
+            wider = self._make(outputs, self._run)
+            wider.restore(relabel(self._learner.state(), old, new))
+            self._learner = wider
         self._set_classes(new, closed)
 
     def _refuse_too_many(self, classes: Array) -> None:

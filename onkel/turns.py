@@ -7,8 +7,7 @@ src/turns.hpp says the same of what is in C++.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -16,63 +15,48 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Turns:
-    """Who uses a model now."""
+    """Seven rooms behind a door: who predicts goes through it into one of them, who learns shuts it and has them all.
+
+    Nothing is counted, so that an interrupt at any moment leaves all as it was.
+    """
 
     def __init__(self) -> None:
-        self._changes = threading.Condition()
-        self._learns: int | None = None  # the thread
-        self._predict = 0  # how many
+        self.door = threading.RLock()
+        self.rooms = tuple(threading.RLock() for _ in range(7))
+        self.learner: int | None = None  # the thread
 
     def __reduce__(self) -> Any:
         return Turns, ()  # nobody uses a copy yet
 
-    @contextmanager
-    def learn(self) -> Iterator[None]:
-        """The time to learn in: from now on no other thread begins, and those that predict have ended."""
-        with self._changes:
-            if self._learns is not None:
-                raise RuntimeError("the model is learning in another thread: wait for it")
-            self._learns = threading.get_ident()
-        try:
-            with self._changes:
-                self._changes.wait_for(lambda: self._predict == 0)
-            yield
-        finally:
-            with self._changes:
-                self._learns = None
-                self._changes.notify_all()
-
-    @contextmanager
-    def predict(self) -> Iterator[None]:
-        """The time to predict in: nobody learns, unless it is this very thread."""
-        if self._learns == threading.get_ident():
-            yield
-            return
-        with self._changes:
-            self._changes.wait_for(lambda: self._learns is None)
-            self._predict += 1
-        try:
-            yield
-        finally:
-            with self._changes:
-                self._predict -= 1
-                self._changes.notify_all()
-
 
 def learns(method: Method) -> Method:
     """A method that changes what has `turns`."""
-    return _in_turn(method, Turns.learn)
+
+    @wraps(method)
+    def in_turn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        turns: Turns = self.turns
+        if turns.learner not in (None, threading.get_ident()):
+            raise RuntimeError("the model is learning in another thread: wait for it")
+        a, b, c, d, e, f, g = turns.rooms
+        with turns.door, a, b, c, d, e, f, g:
+            turns.learner = threading.get_ident()
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                turns.learner = None
+
+    return cast(Method, in_turn)
 
 
 def predicts(method: Method) -> Method:
     """A method that only looks at what has `turns`."""
-    return _in_turn(method, Turns.predict)
 
-
-def _in_turn(method: Method, turn: Callable[[Turns], AbstractContextManager[None]]) -> Method:
     @wraps(method)
     def in_turn(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with turn(self.turns):
+        turns: Turns = self.turns
+        with turns.door:  # not before who waits to learn
+            pass
+        with turns.rooms[threading.get_ident() % len(turns.rooms)]:
             return method(self, *args, **kwargs)
 
     return cast(Method, in_turn)

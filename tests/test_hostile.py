@@ -201,6 +201,11 @@ def test_single_examples_are_refused_with_what_is_wrong(engine, name):
         ([1.0, Decimal("1.5")], ["feature 1", "Decimal", "not a number"]),
         ([1.0, 10**400], ["infinity", "column 1"]),
         (X[:2], ["one example", r"\(2, 4\)"]),
+        (pl.DataFrame(X[:1]), ["one example", "learn_many"]),
+        (pd.DataFrame(X[:1], index=["a"]), ["one example", "learn_many"]),
+        (np.ma.masked_array([1.0, 99.0], [False, True]), ["masked"]),
+        (pd.Series([1.0, 2.0, 3.0], index=["a", "b", "a"]), ["2 values of 'a'"]),
+        (pd.Series([], dtype=float), ["0 feature"]),
         (pd.DataFrame(X[:1]), ["one example", "learn_many"]),
         ({"a": 10**400}, ["feature 'a'", "1000", "finite"]),
         ({"a": Decimal("1.5")}, ["feature 'a'", "not a number"]),
@@ -225,6 +230,9 @@ def test_a_row_of_a_frame_is_read_by_its_names(engine, name):
     read = (lambda m, x: m.score_one(x)) if y is None else (lambda m, x: m.predict_one(x))
     for i in range(20):
         assert read(by_frame, frame.iloc[i][::-1]) == read(by_rows, frame.iloc[i].to_dict())
+    if y is not None:
+        by_rows.learn_many(frame.rename(columns=dict(zip("abcd", range(4), strict=True))), pd.Series(y))
+        assert by_rows.predict_one(pd.Series(X[0])[::-1]) == by_rows.predict_one(dict(enumerate(X[0].tolist())))
     unnamed, _, _ = trained(name)
     assert read(unnamed, pd.Series(X[0])) == read(unnamed, X[0])
     refuses(["unnamed columns"], read, unnamed, frame.iloc[0])
@@ -372,6 +380,7 @@ def test_tables_are_refused_with_what_is_wrong(engine, name):
         ([{"a": 1.0}] * 2, ["dictionaries", "learn_one"]),
         ((row for row in np.ones((2, 2))), ["iterator", "array"]),
         (pd.DataFrame({"a": [1.0, 2.0], "b": [3, "x"]}), ["column 'b'", "'x' in row 1", "encode"]),
+        (pd.DataFrame({"a": ["1.5", "2"], "b": [3, "x"]}), ["column 'b'", "'x' in row 1"]),
         (pl.DataFrame({"a": [1.0, 2.0], "b": ["u", "x"]}), ["column 'b'", "'u' in row 0", "encode"]),
         (pd.DataFrame(np.ones((2, 3)), columns=["a", "b", "a"]), ["2 columns 'a'"]),
     ):
