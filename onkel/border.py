@@ -338,7 +338,9 @@ class Columns:
         if not np.isfinite(values).all():
             name = found[int(np.argmin(np.isfinite(values)))][1]
             got = f"feature {name!r} is {_shortly(x[name])}"
-            raise ValueError(f"{got}: onkel needs finite numbers of floating point; impute, scale or leave it out")
+            if isinstance(x[name], int):
+                raise ValueError(f"{got}, too large for a floating point number: scale it")
+            raise ValueError(f"{got}: onkel needs finite numbers; impute or leave it out")
         index = np.array([i for i, _ in found], dtype=np.int32)
         return SparseRow(values, index, (1, max(len(self) + len(new), 1)))
 

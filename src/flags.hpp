@@ -103,6 +103,7 @@ public:
         tiles_.clear();
         rests_.clear();
         fractions_.assign(fractions_.size(), 0);
+        mixed_ = 0;
         choose();
     }
     void widen(std::size_t columns);
@@ -134,7 +135,9 @@ private:
         for (; columns; columns &= columns - 1) {
             std::uint32_t& fractions = fractions_[w * bits + static_cast<std::size_t>(std::countr_zero(columns))];
             const std::uint32_t fewer = more ? fractions++ : --fractions;
-            changed |= fewer == 0 || fewer == seldom - 1;
+            if (fewer == 0) more ? ++mixed_ : --mixed_;
+            // all or none: only when the first such column comes, or the last one goes
+            changed |= partly_ ? fewer == 0 || fewer == seldom - 1 : fewer == 0 && mixed_ == more;
         }
         return changed;
     }
@@ -145,6 +148,7 @@ private:
     std::size_t version_ = 0;
     std::size_t most_ = 0;
     std::vector<std::uint32_t> fractions_;  // for each column: how many rows are neither 0 nor 1 there
+    std::size_t mixed_ = 0;                 // how many columns have such rows
     Vectors<Word<T>> tiles_;                // word w of row i, as features lie in tiles
     std::vector<Word<T>> rests_;            // row by row: which values are neither 0 nor 1
     std::vector<Word<T>> mask_;

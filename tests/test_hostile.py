@@ -207,7 +207,7 @@ def test_single_examples_are_refused_with_what_is_wrong(engine, name):
         (pd.Series([1.0, 2.0, 3.0], index=["a", "b", "a"]), ["2 values of 'a'"]),
         (pd.Series([], dtype=float), ["0 feature"]),
         (pd.DataFrame(X[:1]), ["one example", "learn_many"]),
-        ({"a": 10**400}, ["feature 'a'", "1000", "finite"]),
+        ({"a": 10**400}, ["feature 'a'", "1000", "too large", "scale"]),
         ({"a": Decimal("1.5")}, ["feature 'a'", "not a number"]),
         ({"a": np.timedelta64(3, "s")}, ["feature 'a'", "not a number"]),
         ({"\ud800": 1.0}, ["Unicode", "rename"]),
