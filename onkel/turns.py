@@ -49,7 +49,7 @@ def learns(method: Method) -> Method:
 
 
 def predicts(method: Method) -> Method:
-    """A method that only looks at what has `turns`."""
+    """A method that only looks at what has `turns`; it calls no other such method of the same object."""
 
     @wraps(method)
     def in_turn(self: Any, *args: Any, **kwargs: Any) -> Any:
