@@ -54,6 +54,7 @@ void Flags<T>::widen(std::size_t columns) {
     fractions_.resize(columns);
     mask_.resize((columns + bits - 1) / bits);
     everywhere_.assign(words(), ~Word<T>{0});
+    if (columns % bits) everywhere_.back() = bit(columns) - 1;
     ones_.resize(words());
     rest_.resize(words());
     const auto spread = [&](auto& rows, std::size_t size) {  // the new words are 0

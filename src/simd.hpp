@@ -49,8 +49,8 @@ struct Simd {
     void (*counted_many)(Pair, const Counted<T>& flags, const T* table, std::size_t count, std::size_t queries, T* out,
                          std::size_t out_stride);
 
-    // ones: which values of each row are 1, where mask has a bit; false if one there is neither 0 nor 1, and where is
-    // noted in rest, if it is given
+    // ones: which values of each row are 1, where mask has a bit; rest, if it is given: which are neither 0 nor 1.
+    // False if there are such. The mask has bits for columns alone.
     bool (*pack)(const T* x, std::size_t rows, std::size_t columns, const Word<T>* mask, Word<T>* ones, Word<T>* rest);
 
     // the same for sparse queries, rows of a CSR matrix: out[q * out_stride + i] =

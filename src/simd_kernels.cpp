@@ -282,8 +282,9 @@ NOT_INLINE void dense_block(const T* tiles, size_t stride, const T* x, size_t x_
             }
         }
     }
+    const std::int32_t* others = flags ? flags->others : nullptr;
     for (size_t e = 0; e < columns; ++e) {
-        const size_t j = flags ? static_cast<size_t>(flags->others[e]) : e;
+        const size_t j = others ? static_cast<size_t>(others[e]) : e;
         const Wide<T> x1 = x[j] - Wide<T>{};
         UNROLL for (size_t g = 0; g < G; ++g) {
             UNROLL for (size_t p = 0; p < parts; ++p) {
@@ -434,22 +435,20 @@ bool pack(const T* x, size_t rows, size_t columns, const Word<T>* mask, Word<T>*
     constexpr size_t bits = 8 * sizeof(T);
     const size_t words = (columns + bits - 1) / bits;
     Word<T> all = 0;
-    for (size_t w = 0; w < words; ++w) {
-        for (size_t r = 0; r < rows; ++r) ones[r * words + w] = 0;
-        const size_t end = columns - w * bits;
-        const Word<T> inside = end < bits ? mask[w] & ((Word<T>{1} << end) - 1) : mask[w];
-        Word<T> here = 0;
-        for (size_t j = 0; j < bits && inside >> j; j += width<T>) {
-            const Word<T> wanted = inside >> j & ((Word<T>{2} << (width<T> - 1)) - 1);
-            if (wanted == 0) continue;  // for all rows
-            Word<T> found = 0;
-            for (size_t r = 0; r < rows; ++r) {
-                ones[r * words + w] |= pack_vector(x + r * columns + w * bits + j, wanted, found) << j;
+    for (size_t r = 0; r < rows; ++r, x += columns) {
+        for (size_t w = 0; w < words; ++w) {
+            Word<T> here = 0, one = 0;
+            UNROLL for (size_t j = 0; j < bits; j += width<T>) {
+                const Word<T> wanted = mask[w] >> j & ((Word<T>{2} << (width<T> - 1)) - 1);
+                if (wanted == 0) continue;
+                Word<T> found = 0;
+                one |= pack_vector(x + w * bits + j, wanted, found) << j;
+                here |= found << j;
             }
-            here |= found << j;
+            *ones++ = one;
+            if (rest) *rest++ = here;
+            all |= here;
         }
-        if (rest) rest[w] = here;
-        all |= here;
     }
     return all == 0;
 }
