@@ -74,15 +74,20 @@ def as_example(x: Any, known: Columns | None = None) -> Any:
 
 @contextmanager
 def naming_columns(X: Any) -> Iterator[None]:
-    """Where a value of a frame cannot be read as a number, say in which column it is."""
+    """Where a value of a frame cannot be read as a number, or any one is too large, say where it is."""
     try:
         yield
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError) as error:
         for name in X.columns if is_frame(X) and hasattr(X, "dtypes") else ():
             for row, value in enumerate(X[name]):
                 if not _can_be_read(value) and str(value) not in _MISSING:
                     where = f"column {name!r} of X holds {_shortly(value)} in row {row}"
                     raise ValueError(f"{where}, not a number: encode or drop it first") from None
+        if isinstance(error, OverflowError):
+            values = np.array(X, dtype=object)
+            row, column = next(at for at in np.ndindex(values.shape) if not _can_be_read(values[at]))
+            where = f"X holds {_shortly(values[row, column])} in row {row}, column {column}"
+            raise ValueError(f"{where}, too large for a float: scale the features") from None
         raise
 
 
@@ -106,7 +111,10 @@ def _as_float(number: Any) -> float:
 
 
 def _shortly(value: Any) -> str:
-    said = " ".join(repr(value).split())
+    try:
+        said = " ".join(repr(value).split())
+    except ValueError:  # an integer of so many digits that Python does not print it
+        return "an integer of thousands of digits"
     return said if len(said) <= 60 else f"{said[:57]}..."
 
 
@@ -182,6 +190,8 @@ def as_weight(sample_weight: Any, X: Any) -> Array | None:
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(rows,)}: give one number per row")
     try:
         weight = np.ascontiguousarray(weight, dtype=np.float64)
+    except OverflowError:
+        weight = np.array([_as_float(one) for one in weight])
     except (TypeError, ValueError):
         raise ValueError(f"sample_weight must be numbers, got dtype {weight.dtype}") from None
     wrong = ~((weight >= 0) & np.isfinite(weight))
@@ -204,7 +214,7 @@ def as_target(y: Any, X: Any) -> Array:
     refuse_strange(y, "y")
     try:
         target = np.ascontiguousarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         at = next((i for i, value in enumerate(y) if not _can_be_read(value)), 0)
         raise ValueError(f"y must be numbers, got {_shortly(y[at])} in row {at}: encode, drop or repair it") from None
     if not np.isfinite(target).all():
@@ -220,7 +230,7 @@ def as_one_target(y: Any) -> Array:
     except OverflowError:
         target = math.inf
     if not math.isfinite(target):
-        raise ValueError(f"y must be a finite number, got {y!r}")
+        raise ValueError(f"y must be a finite number, got {_shortly(y)}")
     return np.array([target])
 
 

@@ -64,7 +64,9 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _rows(self, X: Any, first: bool) -> Any:
         border.refuse_strange(X, "X")
         form = {"accept_sparse": border.SPARSE, "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        return border.settle(validate_data(self, X, reset=first, **form))
+        with border.naming_columns(X):
+            X = validate_data(self, X, reset=first, **form)
+        return border.settle(X)
 
     def _seed(self) -> int:
         seed = self.random_state

@@ -1172,6 +1172,14 @@ def test_a_model_is_its_features_and_weights(engine):
         _ = estimator("FOGD", "regression").fit(X, y).dual_coef_
 
 
+@every_transformer
+def test_values_that_are_no_numbers_are_named(name):
+    with pytest.raises(ValueError, match=r"row 1, column 0, too large for a float: scale"):
+        transformer(name).fit([[1.0, 2.0], [10**400, 3.0]])
+    with pytest.raises(ValueError, match=r"column 'b' of X holds 'x' in row 1"):
+        transformer(name).fit(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, "x"]}))
+
+
 def test_transformers_in_pipelines():
     X = inputs(600)
     y = np.where((X[:, :2] ** 2).sum(axis=1) > 0.7, "out", "in")

@@ -304,6 +304,7 @@ def test_targets_that_are_no_numbers_are_refused(engine, name):
         [None] * 4,
         np.ones(4, complex),
         np.array(["2020"] * 4, "M8[Y]"),
+        [10**400] * 4,
     ):
         refuses(["y|Complex"], build(name).fit, X, bad)
         model = build(name).fit(X, np.ones(4))
@@ -316,7 +317,7 @@ def test_weights(engine, name):
     model, X, y = trained(name)
     if y is None:
         return
-    for bad in (-1.0, np.full(30, -1e-9), np.full(30, np.nan), np.where(np.arange(30) == 9, -1.0, 1.0)):
+    for bad in (-1.0, np.full(30, -1e-9), np.full(30, np.nan), [10**400] * 30, np.where(np.arange(30) == 9, -1.0, 1.0)):
         refuses(["weight"], learn, model, X, y, sample_weight=bad)
     refuses(["weight"], model.learn_one, X[0], y[0], -1.0)
     refuses([], model.learn_one, X[0], y[0], "heavy")
@@ -383,6 +384,9 @@ def test_tables_are_refused_with_what_is_wrong(engine, name):
         (pd.DataFrame({"a": ["1.5", "2"], "b": [3, "x"]}), ["column 'b'", "'x' in row 1"]),
         (pl.DataFrame({"a": [1.0, 2.0], "b": ["u", "x"]}), ["column 'b'", "'u' in row 0", "encode"]),
         (pd.DataFrame(np.ones((2, 3)), columns=["a", "b", "a"]), ["2 columns 'a'"]),
+        ([[1.0, 2.0], [3.0, 10**400]], ["1000", "row 1, column 1", "too large", "scale"]),
+        (np.array([[1.0, 10**5000], [3.0, 4.0]], object), ["thousands of digits", "row 0, column 1"]),
+        (pd.DataFrame({"a": [1.0, 10**400]}), ["column 'a'", "1000", "row 1"]),
     ):
         refuses(words, learn, build(name), rows, y)
         if isinstance(rows, pd.DataFrame) and y is not None:
@@ -599,6 +603,7 @@ ABSURD = [
     None,
     True,
     10**30,
+    10**400,
     1e308,
     5e-324,
     [],
