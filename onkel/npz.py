@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from onkel.stream import DataError, listed
+from onkel.stream import DataError, check_shapes, check_targets, check_values, listed
 from onkel.tables import Block
 
 Array = NDArray[Any]
@@ -28,14 +28,20 @@ def read(name: str, file: Any, target: str) -> tuple[Any, Array, dict[str, Array
         arrays = {key: archive[key] for key in archive.files}
     rest = {key: array for key, array in arrays.items() if key not in taken}
     if "X" in arrays:
-        return arrays["X"], arrays[target], rest
-    parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-    try:
-        X = scipy.sparse.csr_matrix(parts, shape=tuple(arrays["shape"]))
-        X.check_format()
-    except ValueError as problem:
-        raise DataError(f"{name}: data, indices, indptr and shape make no CSR matrix: {problem}") from None
+        X = arrays["X"]
+    else:
+        X = _csr(name, (arrays["data"], arrays["indices"], arrays["indptr"]), tuple(arrays["shape"].ravel()))
+    check_shapes(name, X.shape, arrays[target].shape)
     return X, arrays[target], rest
+
+
+def _csr(name: str, parts: tuple[Array, Array, Array], shape: tuple[int, ...]) -> Any:
+    try:
+        X = scipy.sparse.csr_matrix(parts, shape=shape)
+        X.check_format()
+    except (ValueError, TypeError) as problem:
+        raise DataError(f"{name}: data, indices, indptr and shape make no CSR matrix: {problem}") from None
+    return X
 
 
 @contextlib.contextmanager
@@ -59,7 +65,7 @@ def _names(name: str, there: Sequence[str], target: str) -> list[str]:
     return [*_CSR, target]
 
 
-def blocks(name: str, file: Any, target: str, rows: int) -> Iterator[Block]:
+def blocks(name: str, file: Any, target: str, rows: int, learning: bool = True) -> Iterator[Block]:
     """Rows of an npz file; the matrix is unpacked as it goes, targets and row starts are held whole."""
     with _problems(name), zipfile.ZipFile(file) as archive, contextlib.ExitStack() as stack:
 
@@ -69,20 +75,41 @@ def blocks(name: str, file: Any, target: str, rows: int) -> Iterator[Block]:
         there = [key.removesuffix(".npy") for key in archive.namelist()]
         taken = _names(name, there, target)
         y = member(target).take()
+        if learning:
+            check_targets(name, y)
         if "X" in taken:
             X = member("X")
-            for start in range(0, len(y), rows):
-                part = y[start : start + rows]
-                yield Block(X.take(len(part)), part)
-            return
-        values, columns, starts, shape = (member(key) for key in _CSR)
-        at, width = starts.take(), int(shape.take()[1])
+            check_shapes(name, X.shape, y.shape)
+            take = X.take
+        else:
+            take = _csr_rows(name, *(member(key) for key in _CSR), y.shape)
         for start in range(0, len(y), rows):
             part = y[start : start + rows]
-            ends = at[start : start + len(part) + 1]
-            count = int(ends[-1] - ends[0])
-            parts = (values.take(count), columns.take(count), ends - ends[0])
-            yield Block(scipy.sparse.csr_matrix(parts, shape=(len(part), width)), part)
+            block = take(len(part))
+            check_values(name, block, start)
+            yield Block(block, part)
+
+
+def _csr_rows(
+    name: str, values: _Member, columns: _Member, starts: _Member, sizes: _Member, targets: tuple[int, ...]
+) -> Callable[[int], Any]:
+    """What gives the next rows of a CSR matrix."""
+    at, shape = starts.take(), tuple(sizes.take().ravel().tolist())
+    check_shapes(name, shape, targets)
+    stored = values.shape[0] if values.shape else 0
+    whole = at.dtype.kind in "iu" and at.shape == (shape[0] + 1,) and (at[0], at[-1]) == (0, stored)
+    if not (whole and np.all(at[1:] >= at[:-1])):
+        raise DataError(f"{name}: indptr must hold {shape[0] + 1:,} whole numbers that rise from 0 to {stored:,}")
+    done = 0
+
+    def take(count: int) -> Any:
+        nonlocal done
+        ends = at[done : done + count + 1]
+        size = int(ends[-1] - ends[0])
+        done += count
+        return _csr(name, (values.take(size), columns.take(size), ends - ends[0]), (count, shape[1]))
+
+    return take
 
 
 class _Member:
@@ -92,17 +119,17 @@ class _Member:
         self._file = file
         version = np.lib.format.read_magic(file)
         header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        self._shape, fortran, self._dtype = header(file)
-        self._left = self._shape[0] if self._shape else 1
+        self.shape, fortran, self._dtype = header(file)
+        self._left = self.shape[0] if self.shape else 1
         if self._dtype.hasobject:
             raise DataError(f"{name}: array {key!r} holds objects; save numbers or texts")
-        if fortran and len(self._shape) > 1:
+        if fortran and len(self.shape) > 1:
             raise DataError(f"{name}: array {key!r} is stored by columns; save numpy.ascontiguousarray of it")
 
     def take(self, rows: int | None = None) -> Array:
         """The next rows, all that are left if None."""
         rows = self._left if rows is None else rows
-        shape = (rows, *self._shape[1:])
+        shape = (rows, *self.shape[1:]) if self.shape else ()
         size = int(np.prod(shape)) * self._dtype.itemsize
         data = self._file.read(size)
         if rows > self._left or len(data) < size:

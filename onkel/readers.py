@@ -91,7 +91,7 @@ def chunks(
             blocks = _libsvm(name, file, zero_based)
         elif kind == "npz":
             _check_no_columns(name, "an npz file has no named columns", replace(schema, target=None))
-            blocks = npz.blocks(name, file, schema.target or "y", rows)
+            blocks = npz.blocks(name, file, schema.target or "y", rows, learning)
         else:
             names, parts = _TABLES[kind](name, file, header)
             table = Table(name, names, schema, learning)

@@ -61,9 +61,10 @@ class Stream:
         X = self.X.tocsr() if scipy.sparse.issparse(self.X) else np.asarray(self.X)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "y", np.asarray(self.y))
-        _check_shapes(self.name, X, self.y)
-        _check_finite(self.name, X)
-        _check_targets(self.name, self.y, self.task)
+        check_shapes(self.name, X.shape, self.y.shape)
+        check_values(self.name, X)
+        check_targets(self.name, self.y)
+        _check_task(self.name, self.y, self.task)
         _check_rows(self.name, len(self.y), self.n_train, self.orders)
 
     def __len__(self) -> int:
@@ -223,14 +224,16 @@ def _divided(X: Any, by: NDArray[np.float64]) -> Any:
 # -- checks ------------------------------------------------------------------------------------------------
 
 
-def _check_shapes(name: str, X: Any, y: Array) -> None:
-    if X.ndim != 2 or y.ndim != 1 or X.shape[0] != len(y):
-        raise DataError(f"{name}: X must be (n, d) and y (n,), got {X.shape} and {y.shape}")
-    if len(y) == 0 or X.shape[1] == 0:
-        raise DataError(f"{name}: there is nothing to learn from, X is {X.shape}")
+def check_shapes(name: str, X: tuple[int, ...], y: tuple[int, ...]) -> None:
+    """Are there as many rows as targets, and at least one, of one feature or more?"""
+    if len(X) != 2 or len(y) != 1 or X[0] != y[0]:
+        raise DataError(f"{name}: X must be (n, d) and y (n,), got {X} and {y}")
+    if 0 in X:
+        raise DataError(f"{name}: there is nothing to learn from, X is {X}")
 
 
-def _check_finite(name: str, X: Any) -> None:
+def check_values(name: str, X: Any, first: int = 0) -> None:
+    """Are all features finite numbers? `first` is the number of the first of these rows."""
     values = X.data if scipy.sparse.issparse(X) else X
     if values.dtype.kind not in "biuf":
         raise DataError(f"{name}: features must be numbers, got {values.dtype}")
@@ -239,9 +242,17 @@ def _check_finite(name: str, X: Any) -> None:
     rows, columns = _places(X)
     bad = int(np.flatnonzero(~np.isfinite(values.ravel()))[0])
     raise DataError(
-        f"{name}: the value in row {rows[bad]}, column {columns[bad]} (from 0) is missing or infinite; "
+        f"{name}: the value in row {first + rows[bad]}, column {columns[bad]} (from 0) is missing or infinite; "
         "fill it or remove the row"
     )
+
+
+def check_targets(name: str, y: Array) -> None:
+    """Are they texts, or finite numbers?"""
+    if y.dtype.kind in "cmMV":
+        raise DataError(f"{name}: targets must be numbers or texts, got {y.dtype}")
+    if y.dtype.kind in "biuf" and not np.isfinite(y).all():
+        raise DataError(f"{name}: the target of row {np.flatnonzero(~np.isfinite(y))[0]} (from 0) is not finite")
 
 
 def _places(X: Any) -> tuple[Array, Array]:
@@ -253,11 +264,8 @@ def _places(X: Any) -> tuple[Array, Array]:
     return rows, columns
 
 
-def _check_targets(name: str, y: Array, task: Task) -> None:
-    number = y.dtype.kind in "biuf"
-    if number and not np.isfinite(y).all():
-        raise DataError(f"{name}: the target of row {np.flatnonzero(~np.isfinite(y))[0]} (from 0) is not finite")
-    if task == "regression" and not number:
+def _check_task(name: str, y: Array, task: Task) -> None:
+    if task == "regression" and y.dtype.kind not in "biuf":
         raise DataError(f"{name}: regression needs numbers as targets, got for example {str(y[0])!r}")
     if task == "classification" and np.all(y == y[0]):
         raise DataError(f"{name}: classification needs two classes or more, all targets are {str(y[0])!r}")

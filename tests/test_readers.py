@@ -10,6 +10,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -441,7 +442,7 @@ def test_npz_in_blocks(tmp_path: Path) -> None:
         assert [len(y) for _, y in blocks] == [100, 100, 50]
         for got, wanted in zip(joined(blocks), (expected, y), strict=True):
             np.testing.assert_array_equal(got, wanted)
-    np.savez(tmp_path / "short.npz", X=X[:100], y=y)
+    np.savez(tmp_path / "short.npz", data=S.data, indices=S.indices[:-1], indptr=S.indptr, shape=S.shape, y=y)
     with pytest.raises(DataError, match="not a usable npz file: an array is shorter"):
         list(chunks(tmp_path / "short.npz"))
     np.savez(tmp_path / "objects.npz", X=X, y=np.array([None] * 250))
@@ -453,6 +454,58 @@ def test_npz_in_blocks(tmp_path: Path) -> None:
     cut = (tmp_path / "sparse.npz").read_bytes()
     with pytest.raises(DataError, match="not a usable npz file"):
         list(chunks(written(tmp_path, cut[: len(cut) // 2], "cut.npz")))
+
+
+def _csr_file(**changed: Any) -> dict[str, Any]:
+    S = sp.csr_array(np.arange(1.0, 21.0).reshape(10, 2))
+    whole = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": S.shape, "y": np.arange(10) % 2}
+    return whole | {key: change(np.array(whole[key])) for key, change in changed.items()}
+
+
+def _dense_file(**changed: Any) -> dict[str, Any]:
+    return {"X": np.ones((10, 2)), "y": np.arange(10) % 2} | changed
+
+
+def _with(array: Any, at: Any, value: Any) -> Any:
+    array = np.array(array)
+    array[at] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (_csr_file(indices=lambda a: a + 10**6), "no CSR matrix: indices must be < 2"),
+        (_csr_file(indices=lambda a: a - 1), "no CSR matrix: indices must be >= 0"),
+        (_csr_file(indices=lambda a: a.astype(np.int64) + 2**32), "no CSR matrix"),
+        (_csr_file(shape=lambda a: [10, 1]), "no CSR matrix: indices must be < 1"),
+        (_csr_file(shape=lambda a: [10, -2]), "no CSR matrix"),
+        (_csr_file(shape=lambda a: [2]), r"X must be \(n, d\)|no CSR matrix"),
+        (_csr_file(indptr=lambda a: _with(a, 5, 10**7)), "rise from 0 to 20|no CSR matrix"),
+        (_csr_file(indptr=lambda a: a[::-1]), "rise from 0 to 20|no CSR matrix"),
+        (_csr_file(indptr=lambda a: a[:-1]), "rise from 0 to 20|no CSR matrix"),
+        (_csr_file(data=lambda a: _with(a, 15, np.nan)), "value in row 7, column 1 .* missing or infinite"),
+        (_dense_file(X=_with(np.ones((10, 2)), (8, 1), np.inf)), "value in row 8, column 1 .* missing or infinite"),
+        (_dense_file(y=_with(np.ones(10), 9, np.nan)), "target of row 9 .* not finite"),
+        (_dense_file(y=np.ones(5)), r"got \(10, 2\) and \(5,\)"),
+        (_dense_file(y=np.ones((10, 2))), r"got \(10, 2\) and \(10, 2\)"),
+        (_dense_file(y=np.float64(1)), r"got \(10, 2\) and \(\)"),
+        (_dense_file(y=np.zeros(10, "M8[s]")), "targets must be numbers or texts"),
+        (_dense_file(X=np.ones(10)), r"got \(10,\) and \(10,\)"),
+        (_dense_file(X=np.ones((1, 10, 2))), r"got \(1, 10, 2\)"),
+        (_dense_file(X=np.ones((10, 0))), "nothing to learn from"),
+        (_dense_file(X=np.ones((10, 2), complex)), "features must be numbers, got complex"),
+        (_dense_file(X=np.full((10, 2), "1")), "features must be numbers"),
+        (_dense_file(X=np.zeros((10, 2), "M8[s]")), "features must be numbers"),
+    ],
+)
+def test_npz_files_that_cannot_be_are_refused(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
+    """As a whole and in blocks, which must not hand unsound matrices to the engine; rows count from the file's first."""
+    np.savez(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(DataError, match=message):
+        read(tmp_path / "bad.npz")
+    with pytest.raises(DataError, match=message):
+        list(chunks(tmp_path / "bad.npz", rows=3))
 
 
 # -- standard input
