@@ -689,6 +689,45 @@ def test_problems_of_a_run(table: Path, tmp_path: Path, capsys: Capture) -> None
     assert "omit --model and --set" in refused(capsys, *words, "--checkpoint", file, "--set", "components=3")
     said.write_text("")
     assert "is shorter than it was" in refused(capsys, *words, "--checkpoint", file, "--predictions", said)
+    said.unlink()
+    assert "is shorter than it was" in refused(capsys, *words, "--checkpoint", file, "--predictions", said)
+
+
+def test_nothing_is_written_over_what_is_read_or_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, other = tmp_path / "rows.csv", tmp_path / "other"
+    data.write_text("a,y\n" + "".join(f"{i % 7},{'no' if i % 7 < 3 else 'yes'}\n" for i in range(60)))
+    before = data.read_bytes()
+    (tmp_path / "link.csv").symlink_to(data)
+    run = ("run", data, "--target", "y")
+    for words, what in (
+        ((*run, "--predictions", data), "the predictions would be written over the data"),
+        ((*run, "--predictions", tmp_path / "link.csv"), "the predictions would be written over the data"),
+        ((*run, "--report", data), "the report would be written over the data"),
+        ((*run, "--checkpoint", data), "the model would be written over the data"),
+        ((*run, "--checkpoint", other, "--report", other), "the report would be written over the model"),
+        ((*run, "--checkpoint", other, "--predictions", other), "the predictions would be written over the model"),
+        (("race", data, "--target", "y", "--report", data), "the report would be written over the data"),
+        (("tune", data, "--target", "y", "--save", data), "the model would be written over the data"),
+    ):
+        assert what in refused(capsys, *words)
+        assert data.read_bytes() == before and not other.exists()
+    assert main([*map(str, run), "--predictions", "/dev/null", "--report", "/dev/null"]) == 0
+
+
+def test_a_file_that_became_shorter_is_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, model = tmp_path / "rows.csv", tmp_path / "model.onkel"
+    rows = [f"{i % 7},{'no' if i % 7 < 3 else 'yes'}\n" for i in range(60)]
+    words = ["run", str(data), "--target", "y", "--checkpoint", str(model)]
+    data.write_text("a,y\n" + "".join(rows))
+    assert main(words) == 0
+    kept = model.read_bytes()
+    data.write_text("a,y\n" + "".join(rows[:20]))
+    told = refused(capsys, *words)
+    assert "has 20 rows" in told and "learned 60 rows of it" in told and "standard input" in told
+    assert model.read_bytes() == kept
+    data.write_text("a,y\n" + "".join(rows + rows[:5]))
+    assert main(words) == 0
+    assert "65 examples (5 new)" in capsys.readouterr().out
 
 
 def test_a_second_run_says_what_is_new(table: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -17,7 +17,7 @@ from onkel.algorithms import Entry, catalogue
 from onkel.cli import source
 from onkel.cli.show import Console, Display, finite, print_whole, table
 from onkel.cli.source import FACES
-from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, share, whole, width
+from onkel.cli.words import Problem, algorithms, check_outputs, jobs, names, positive, share, whole, width
 from onkel.datasets import Stream
 from onkel.estimator import Estimator
 from onkel.evaluate import Lap, Standings
@@ -114,7 +114,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _race(arguments: argparse.Namespace) -> int:
-    check_writable(arguments.report, "the report")
+    check_outputs(arguments.stream, report=arguments.report)
     _make_folder(arguments.figures)
     for name in arguments.measures:
         if name not in MEASURES:

@@ -22,7 +22,7 @@ from onkel import report
 from onkel.algorithms import find
 from onkel.cli import models, source
 from onkel.cli.show import Walk, finite
-from onkel.cli.words import Problem, check_writable, seconds
+from onkel.cli.words import Problem, check_outputs, seconds
 from onkel.evaluate import Result, Standings, settings
 from onkel.follower import Follower, Running
 from onkel.stream import Stream, Task, counted, infer_task
@@ -74,8 +74,8 @@ def add(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    check_writable(arguments.checkpoint, "the model")
-    check_writable(arguments.report, "the report")
+    to = None if arguments.predictions in (None, "-") else Path(arguments.predictions)
+    check_outputs(arguments.stream, model=arguments.checkpoint, predictions=to, report=arguments.report)
     follower = _resumed(arguments)
     arguments.before = 0 if follower is None else follower.seen
     with Interrupts() as interrupts, contextlib.ExitStack() as stack:
@@ -130,6 +130,13 @@ def _follow(
             saved = time.monotonic()
     if follower is None:
         raise Problem(f"{arguments.stream} has no rows")
+    if skip:
+        learned = follower.about["position"]
+        raise Problem(
+            f"{arguments.stream} has {counted(learned - skip, 'row')}, but {arguments.checkpoint} has learned "
+            f"{counted(learned, 'row')} of it, so it is another file now; give it on standard input (-), where all rows "
+            "are new, or name another checkpoint"
+        )
     with interrupts.waiting():
         _save(arguments, follower)
     return follower
@@ -224,11 +231,11 @@ def _predictions(arguments: argparse.Namespace, follower: Follower | None) -> It
     path = Path(arguments.predictions)
     try:
         with path.open("r+" if written and path.exists() else "w", encoding="utf-8", newline="\n") as file:
-            file.seek(0, 2)
-            if file.tell() < written:
-                raise Problem(f"{path} is shorter than it was at the checkpoint; name another file for predictions")
-            file.seek(written)
-            file.truncate()
+            if written:
+                if file.seek(0, 2) < written:
+                    raise Problem(f"{path} is shorter than it was at the checkpoint; name another file for predictions")
+                file.seek(written)
+                file.truncate()
             yield file
     except OSError as problem:
         raise Problem(f"predictions cannot be written to {path}: {problem.strerror}") from None

@@ -16,7 +16,7 @@ from rich.text import Text
 from onkel import evaluate, report, tuning
 from onkel.cli import models, source
 from onkel.cli.show import Console, Walk, finite, table
-from onkel.cli.words import Problem, algorithms, check_writable, jobs, names, positive, whole, width
+from onkel.cli.words import Problem, algorithms, check_outputs, jobs, names, positive, whole, width
 from onkel.follower import Follower, Running
 from onkel.stream import Stream, counted
 from onkel.tables import Schema
@@ -67,7 +67,7 @@ def _values(text: str) -> tuple[str, list[Any]]:
 
 
 def _tune(arguments: argparse.Namespace) -> int:
-    check_writable(arguments.save, "the model")
+    check_outputs(arguments.stream, model=arguments.save)
     if arguments.stream == "demo":
         raise Problem("tune one stream at a time; demo is four")
     columns = source.schema(arguments)

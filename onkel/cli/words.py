@@ -31,13 +31,21 @@ def algorithms(names: list[str]) -> list[Entry]:
         raise Problem(str(error)) from None
 
 
-def check_writable(path: Path | None, what: str) -> None:
-    """Refuse a file that could not be written, before the work and not after it."""
-    if path is None:
-        return
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise Problem(f"{what} cannot be written to {path}; name a file in a folder that exists")
+def check_outputs(read: str, **written: Path | None) -> None:
+    """Refuse files that could not be written, or are another's, before the work and not after it.
+
+    `read` is what the command reads from, `written` the files it is to write, by what they are.
+    """
+    taken = {Path(read).resolve(): "the data"}
+    for what, path in written.items():
+        if path is None:
+            continue
+        folder = path.absolute().parent
+        if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise Problem(f"the {what} cannot be written to {path}; name a file in a folder that exists")
+        other = taken.setdefault(path.resolve(), f"the {what}")
+        if other != f"the {what}" and (path.is_file() or not path.exists()):  # there is only one /dev/null
+            raise Problem(f"the {what} would be written over {other}, {path}; name another file")
 
 
 def names(text: str) -> list[str]:
