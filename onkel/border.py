@@ -132,10 +132,15 @@ def settle(X: Any) -> Any:
     return X
 
 
-def refuse_strange(values: Any, name: str) -> None:
-    """Dates, complex numbers and masked arrays are no numbers to learn from."""
+def refuse_masked(values: Any, name: str) -> None:
+    """What is behind a mask is not to be read."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array: fill or drop the masked values first")
+
+
+def refuse_strange(values: Any, name: str) -> None:
+    """Dates, complex numbers and masked arrays are no numbers to learn from."""
+    refuse_masked(values, name)
     if isinstance(values, Iterator):
         raise ValueError(f"{name} is an iterator: make an array of what it gives")
     if isinstance(values, (list, tuple)) and values and isinstance(values[0], Mapping):
@@ -184,6 +189,7 @@ def as_weight(sample_weight: Any, X: Any) -> Array | None:
     """Sample weights: one finite number >= 0 per row (or one for all), or None."""
     if sample_weight is None:
         return None
+    refuse_masked(sample_weight, "sample_weight")
     rows = X.shape[0]
     weight = np.full(rows, sample_weight) if np.isscalar(sample_weight) else np.asarray(sample_weight)
     if weight.shape != (rows,):
@@ -236,15 +242,31 @@ def as_one_target(y: Any) -> Array:
 
 def as_labels(y: Any, X: Any) -> Array:
     """Class labels: one per row, all of one kind."""
+    refuse_masked(y, "y")
+    y = _as_they_are(y)
     if type(y) is not np.ndarray or y.shape != X.shape[:1]:
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
     return checked_labels(y, "y")
 
 
+def _as_they_are(labels: Any) -> Any:
+    """A list as an array of its own objects, where NumPy would make words of numbers or floats of integers."""
+    if not isinstance(labels, (list, tuple)) or not labels:
+        return labels
+    types = {type(label) for label in labels}
+    mixed = len(types) > 1 and len({_kind(label) for label in labels}) > 1
+    if mixed or (types == {int} and max(map(abs, labels)) >= 2**63):
+        objects = np.empty(len(labels), dtype=object)
+        objects[:] = labels
+        return objects
+    return labels
+
+
 def checked_labels(labels: Any, name: str) -> Array:
     """Labels of one kind: numbers, strings or booleans, none of them missing."""
-    y: Array = np.asarray(labels)
+    refuse_masked(labels, name)
+    y: Array = np.asarray(_as_they_are(labels))
     if y.dtype.kind == "U" and isinstance(labels, list):
         for label in labels:
             if isinstance(label, str) and label.endswith("\0"):
@@ -261,7 +283,10 @@ def checked_labels(labels: Any, name: str) -> Array:
             wanted = f"{name} must hold labels of one kind (strings, numbers or booleans)"
             raise ValueError(f"{wanted}, got {kinds}: {y[at]!r} in row {at}")
         if kinds[0] != "str":
-            y = np.array(y.tolist())
+            y, given = np.array(y.tolist()), y
+            at = next((i for i, label in enumerate(y.tolist()) if label != given[i]), None)
+            if at is not None:
+                raise ValueError(f"{name} contains {_shortly(given[at])} in row {at}, too large a number: use strings")
     if y.dtype.kind == "f":
         if not np.isfinite(y).all():
             at = int(np.argmin(np.isfinite(y)))

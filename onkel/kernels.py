@@ -163,11 +163,19 @@ class Sigmoid(_Width):
         return np.tanh(self.width * total + self.coef0)
 
 
+_FAINT = 64 * np.finfo(np.float64).tiny
+
+
+def _decayed(exponent: Array) -> Array:
+    """exp(-exponent) less next to nothing, so that no number is subnormal: learners that vote by signs see the dust."""
+    return np.maximum(np.exp(-exponent) - _FAINT, 0)
+
+
 class _Decay(_Width):
     """Kernels exp(-gamma distance); a distance summed from sparse rows may round below zero."""
 
     def shape(self, total: Array) -> Array:
-        return np.asarray(np.exp(-self.width * np.maximum(total, 0)))
+        return _decayed(self.width * np.maximum(total, 0))
 
 
 class Gaussian(_Decay):
@@ -207,7 +215,7 @@ class Cauchy(_Width):
         return np.asarray(np.log1p(self.width * np.square(x - z)))
 
     def shape(self, total: Array) -> Array:
-        return np.exp(-np.maximum(total, 0))
+        return _decayed(np.maximum(total, 0))
 
     def frequencies(self, u: Array) -> Array:  # a Laplace distribution for each feature
         return np.asarray(-np.sign(u - 0.5) * np.log1p(-2 * np.abs(u - 0.5)))

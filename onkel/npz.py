@@ -80,9 +80,9 @@ def blocks(name: str, file: Any, target: str, rows: int, learning: bool = True) 
         if "X" in taken:
             X = member("X")
             check_shapes(name, X.shape, y.shape)
-            take = X.take
+            take: Callable[[int], Any] = X.take
         else:
-            take = _csr_rows(name, *(member(key) for key in _CSR), y.shape)
+            take = _csr_rows(name, y.shape, *(member(key) for key in _CSR))
         for start in range(0, len(y), rows):
             part = y[start : start + rows]
             block = take(len(part))
@@ -91,7 +91,7 @@ def blocks(name: str, file: Any, target: str, rows: int, learning: bool = True) 
 
 
 def _csr_rows(
-    name: str, values: _Member, columns: _Member, starts: _Member, sizes: _Member, targets: tuple[int, ...]
+    name: str, targets: tuple[int, ...], values: _Member, columns: _Member, starts: _Member, sizes: _Member
 ) -> Callable[[int], Any]:
     """What gives the next rows of a CSR matrix."""
     at, shape = starts.take(), tuple(sizes.take().ravel().tolist())

@@ -8,7 +8,6 @@ during a run is not stored in it but in the learner's memory, so one part may se
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
@@ -111,9 +110,10 @@ class Part:
 
 def is_number(value: Any) -> bool:
     """A real number other than NaN that a float can hold (booleans are not numbers)."""
-    if not isinstance(value, Real) or isinstance(value, bool):
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+    except OverflowError:
         return False
-    return abs(value) <= sys.float_info.max or abs(value) == math.inf
 
 
 def to_plain(value: Any) -> Any:

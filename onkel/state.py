@@ -8,6 +8,7 @@ a format number and a checksum. Nothing in a file is ever executed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -29,6 +30,8 @@ FORMAT = 1
 def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -> None:
     """Write a state; the file appears whole or not at all."""
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "name a file, this is a folder", str(path))
     text = json.dumps(config, sort_keys=True)
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"onkel": str(FORMAT), "config": text, "sha256": _digest(arrays, text)}
@@ -39,8 +42,8 @@ def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -
     except BaseException as problem:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        if isinstance(problem, OSError) and problem.filename:  # which nobody asked for
-            problem.filename, problem.filename2 = str(path), None
+        if isinstance(problem, OSError) and problem.filename:  # one that nobody asked for
+            raise type(problem)(problem.errno, problem.strerror, str(path)) from None
         raise
 
 

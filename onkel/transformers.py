@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Self, dataclass_transform
 
 import numpy as np
@@ -211,7 +212,9 @@ class NystromTransformer(Transformer):
         X = self._rows(X, first=True)
         kernel = as_kernel(self.kernel).resolve(X.shape[1])
         self.map_ = Nystrom(kernel, self.rank)
-        Fourier(components=self.components)  # is it a number of landmarks?
+        number: Any = self.components
+        if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
+            raise ValueError(f"NystromTransformer.components must be an integer >= 1, got {number!r}")
         self.landmarks_ = self._choose(X)
         self._transform = self.map_.transform(kernel(self.landmarks_), X.dtype)
         self._n_features_out = len(self._transform)

@@ -255,6 +255,11 @@ def test_labels_that_cannot_be_are_refused(engine, name):
         "none": [None] * 6,
         "some none": ["a", "b", None, "a", "b", "a"],
         "mixed": np.array(["a", 1, "b", 2, "a", 1], dtype=object),
+        "mixed list": ["a", 1, "b", 2, "a", 1],  # of which NumPy makes texts
+        "texts and truth": ["a", True, "a", False, "a", True],
+        "a missing text": ["a", "b", float("nan"), "a", "b", "a"],
+        "integers that NumPy rounds": [2**63 + 5, 2**63 + 6, -1, -1, -1, -1],
+        "masked": np.ma.masked_array([0, 1, 0, 1, 9, 9], mask=[0, 0, 0, 0, 1, 1]),
         "bool and int": np.array([True, 1, False, 2, True, 1], dtype=object),
         "continuous": np.linspace(0, 1, 6),
         "complex": np.ones(6, complex),

@@ -615,3 +615,14 @@ def test_features_join_shared_draws(engine):
         full.learn_one(x, t)
         grown.learn_one({j: v for j, v in enumerate(x.tolist()) if v}, t)
     np.testing.assert_allclose(grown.decision_function(X), full.decision_function(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("make", [onkel.OMKCClassifier, onkel.SPAOMKLClassifier, onkel.FOGDOMKLClassifier])
+@pytest.mark.parametrize("seed", range(3))
+def test_engines_agree_on_kernels_that_have_died_out(make, seed):
+    """The narrowest kernels of the pool are below the smallest numbers, and vote by the signs of what is left."""
+    X = np.random.default_rng(seed).standard_normal((250, 4))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    with onkel.engine("python"):
+        expected = make().learn(X, y)
+    np.testing.assert_allclose(make().learn(X, y), expected, rtol=0, atol=1e-10)

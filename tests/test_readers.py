@@ -500,7 +500,7 @@ def _with(array: Any, at: Any, value: Any) -> Any:
     ],
 )
 def test_npz_files_that_cannot_be_are_refused(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
-    """As a whole and in blocks, which must not hand unsound matrices to the engine; rows count from the file's first."""
+    """As a whole and in blocks, which must not hand unsound matrices on; rows count from the first of the file."""
     np.savez(tmp_path / "bad.npz", **arrays)
     with pytest.raises(DataError, match=message):
         read(tmp_path / "bad.npz")

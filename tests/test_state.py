@@ -455,6 +455,9 @@ def test_a_folder_that_is_not_there_is_told_by_the_name_that_was_given(tmp_path)
     with pytest.raises(FileNotFoundError) as caught:
         model.save(tmp_path / "nowhere" / "model")
     assert caught.value.filename == str(tmp_path / "nowhere" / "model")
+    assert "None" not in str(caught.value)
+    with pytest.raises(IsADirectoryError, match="name a file, this is a folder"):
+        model.save(tmp_path)
 
 
 def test_reading_executes_nothing(tmp_path):

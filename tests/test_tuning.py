@@ -339,6 +339,8 @@ def test_problems_of_tuning(capsys: Capture) -> None:
     assert "there is no parameter 'width' to try; see: onkel algorithms FOGD" in refused(
         capsys, "digits", "--try", "width=1"
     )
+    both = refused(capsys, "digits", "--try", "eta=1,3", "--set", "eta=2")
+    assert "eta is both to be set and to be tried; omit --set eta or --try eta" in both
     assert "cannot be tuned at the cost of 2.0 runs: allow 5 or more" in refused(capsys, "digits", "--cost", "2")
     assert "KLMS does regression, not classification" in refused(capsys, "digits", "--algorithms", "KLMS")
     assert "FOGDClassifier.components" in refused(capsys, "digits", "--try", "components=-1")

@@ -133,9 +133,9 @@ def _follow(
     if skip:
         learned = follower.about["position"]
         raise Problem(
-            f"{arguments.stream} has {counted(learned - skip, 'row')}, but {arguments.checkpoint} has learned "
-            f"{counted(learned, 'row')} of it, so it is another file now; give it on standard input (-), where all rows "
-            "are new, or name another checkpoint"
+            f"{arguments.stream} has {counted(learned - skip, 'row')}, but {arguments.checkpoint} has "
+            f"learned {counted(learned, 'row')} of it, so it is another file now; give it on standard input (-), "
+            "where all rows are new, or name another checkpoint"
         )
     with interrupts.waiting():
         _save(arguments, follower)

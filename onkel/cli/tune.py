@@ -124,6 +124,8 @@ def _settings(arguments: argparse.Namespace, stream: Stream, columns: Schema) ->
     """All settings to try, by name."""
     made: dict[str, Any] = {}
     fixed, tried, used = dict(arguments.set), dict(arguments.tried), set()
+    for name in set(fixed) & set(tried):
+        raise Problem(f"{name} is both to be set and to be tried; omit --set {name} or --try {name}")
     for entry in algorithms(arguments.algorithms):
         model = models.make(entry.title, stream.task, {"random_state": arguments.seed} | fixed, columns)
         known = {"gamma", *model.get_params(deep=False)}
