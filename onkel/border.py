@@ -85,9 +85,10 @@ def naming_columns(X: Any) -> Iterator[None]:
                     raise ValueError(f"{where}, not a number: encode or drop it first") from None
         if isinstance(error, OverflowError):
             values = np.array(X, dtype=object)
-            row, column = next(at for at in np.ndindex(values.shape) if not _can_be_read(values[at]))
-            where = f"X holds {_shortly(values[row, column])} in row {row}, column {column}"
-            raise ValueError(f"{where}, too large for a float: scale the features") from None
+            for row, column in np.ndindex(values.shape) if values.ndim == 2 else ():
+                if not _can_be_read(values[row, column]):
+                    where = f"X holds {_shortly(values[row, column])} in row {row}, column {column}"
+                    raise ValueError(f"{where}, too large for a float: scale the features") from None
         raise
 
 

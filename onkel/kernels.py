@@ -167,7 +167,7 @@ _FAINT = 64 * np.finfo(np.float64).tiny
 
 
 def _decayed(exponent: Array) -> Array:
-    """exp(-exponent) less next to nothing, so that no number is subnormal: learners that vote by signs see the dust."""
+    """exp(-exponent), less so little that what remains is 0 or no subnormal number: votes are about signs."""
     return np.maximum(np.exp(-exponent) - _FAINT, 0)
 
 

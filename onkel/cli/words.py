@@ -36,7 +36,7 @@ def check_outputs(read: str, **written: Path | None) -> None:
 
     `read` is what the command reads from, `written` the files it is to write, by what they are.
     """
-    taken = {Path(read).resolve(): "the data"}
+    taken = {Path(read).resolve(): "the data"} if Path(read).is_file() else {}
     for what, path in written.items():
         if path is None:
             continue
