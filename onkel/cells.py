@@ -55,8 +55,11 @@ def line_blocks(name: str, file: Any, line: int = 1, whole: Callable[[bytes], bo
 def csv_cells(name: str, file: Any, header: bool) -> tuple[list[str], Parts]:
     blocks = line_blocks(name, file, whole=_quotes_close)
     text, line = next(blocks, (b"", 1))
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in text:
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{name} is not UTF-8 text; save it as CSV with that encoding")
+    if b"\0" in text:
+        at = line + text.count(b"\n", 0, text.index(b"\0"))
+        raise DataError(f"{name}, line {at}: a NUL byte, which no text has; save it as CSV in UTF-8")
     text = text.removeprefix(b"\xef\xbb\xbf")
     start = text.lstrip(b"\r\n")
     line += text.count(b"\n", 0, len(text) - len(start))

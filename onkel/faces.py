@@ -50,7 +50,8 @@ class Supervised(Estimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn from the rows in order, once."""
-        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+        weights = np.asarray(sample_weight)
+        if weights.dtype.kind in "biuf" and not weights.any():
             raise ValueError("Sample weights must contain at least one non-zero number, or nothing is learned")
         return self._become(self._fresh().partial_fit(X, y, sample_weight=sample_weight))
 

@@ -289,6 +289,12 @@ def test_csv_of_another_encoding(tmp_path: Path) -> None:
     path.write_bytes("größe,y\n1,2\n".encode("latin-1"))
     with pytest.raises(DataError, match="not UTF-8"):
         datasets.read(path, target="y")
+    path.write_text("größe,y\n1,2\n", encoding="utf-16")
+    with pytest.raises(DataError, match="not UTF-8"):
+        datasets.read(path, target="y")
+    path.write_bytes(b"a,y\n1,2\n3,\0\n")
+    with pytest.raises(DataError, match="line 3: a NUL byte"):
+        datasets.read(path, target="y")
 
 
 # -- other files

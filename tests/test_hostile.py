@@ -324,6 +324,7 @@ def test_weights(engine, name):
         return
     for bad in (-1.0, np.full(30, -1e-9), np.full(30, np.nan), [10**400] * 30, np.where(np.arange(30) == 9, -1.0, 1.0)):
         refuses(["weight"], learn, model, X, y, sample_weight=bad)
+    refuses(["sample_weight", "nan in row 0"], model.fit, X, y, sample_weight=[None] * len(y))
     refuses(["weight"], model.learn_one, X[0], y[0], -1.0)
     refuses([], model.learn_one, X[0], y[0], "heavy")
     refuses([], model.learn_one, X[0], y[0], None)

@@ -92,9 +92,17 @@ def share(text: str) -> float:
 
 def jobs(text: str) -> int:
     """A number of things to do at once; -1: as many as there are cores."""
-    return -1 if text == "-1" else positive(text)
+    if text == "-1":
+        return -1
+    try:
+        return positive(text)
+    except argparse.ArgumentTypeError as problem:
+        raise argparse.ArgumentTypeError(str(problem).replace(", got", " or -1, got")) from None
 
 
 def seconds(text: str) -> float:
     """A time, which may be zero."""
-    return 0.0 if text in ("0", "0.0") else width(text)
+    try:
+        return 0.0 if text in ("0", "0.0") else width(text)
+    except argparse.ArgumentTypeError as problem:
+        raise argparse.ArgumentTypeError(str(problem).replace("> 0", ">= 0")) from None
