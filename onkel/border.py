@@ -243,16 +243,16 @@ def as_one_target(y: Any) -> Array:
 
 def as_labels(y: Any, X: Any) -> Array:
     """Class labels: one per row, all of one kind."""
-    refuse_masked(y, "y")
-    y = _as_they_are(y)
+    y = _as_they_are(y, "y")
     if type(y) is not np.ndarray or y.shape != X.shape[:1]:
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
     return checked_labels(y, "y")
 
 
-def _as_they_are(labels: Any) -> Any:
+def _as_they_are(labels: Any, name: str) -> Any:
     """A list as an array of its own objects, where NumPy would make words of numbers or floats of integers."""
+    refuse_masked(labels, name)
     if not isinstance(labels, (list, tuple)) or not labels:
         return labels
     types = {type(label) for label in labels}
@@ -266,8 +266,7 @@ def _as_they_are(labels: Any) -> Any:
 
 def checked_labels(labels: Any, name: str) -> Array:
     """Labels of one kind: numbers, strings or booleans, none of them missing."""
-    refuse_masked(labels, name)
-    y: Array = np.asarray(_as_they_are(labels))
+    y: Array = np.asarray(_as_they_are(labels, name))
     if y.dtype.kind == "U" and isinstance(labels, list):
         for label in labels:
             if isinstance(label, str) and label.endswith("\0"):

@@ -222,6 +222,14 @@ def test_problems_are_told_in_a_sentence(table: Path, tmp_path: Path, capsys: Ca
     assert "KLMS does regression, not classification" in refused(capsys, "race", "digits", "--algorithms", "KLMS")
     assert "the report cannot be written" in refused(capsys, "race", "--report", tmp_path / "none" / "page.html")
     assert "the report cannot be written" in refused(capsys, "race", "--report", tmp_path)
+    for words, wanted in (
+        (("race", "digits", "--jobs", "0"), "must be a whole number >= 1 or -1, got '0'"),
+        (("run", "digits", "--every", "nan"), "must be a number >= 0, got 'nan'"),
+        (("tune", "digits", "--cost", "0"), "must be a number > 0, got '0'"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main(list(words))
+        assert wanted in capsys.readouterr().err
 
 
 def test_a_setting_that_a_learner_refuses_names_the_learner(capsys: Capture) -> None:

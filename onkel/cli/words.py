@@ -66,20 +66,24 @@ def positive(text: str) -> int:
     return _whole(text, 1)
 
 
-def _whole(text: str, least: int) -> int:
+def _whole(text: str, least: int, wanted: str = "") -> int:
     if not re.fullmatch("[0-9]+", text) or int(text) < least:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= {least}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number >= {least}{wanted}, got {text!r}")
     return int(text)
 
 
 def width(text: str) -> float:
     """A finite number above zero."""
+    return _number(text, "> 0")
+
+
+def _number(text: str, wanted: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a number > 0, got {text!r}")
+    if not 0 <= value < math.inf or (value == 0 and wanted == "> 0"):
+        raise argparse.ArgumentTypeError(f"must be a number {wanted}, got {text!r}")
     return value
 
 
@@ -92,17 +96,9 @@ def share(text: str) -> float:
 
 def jobs(text: str) -> int:
     """A number of things to do at once; -1: as many as there are cores."""
-    if text == "-1":
-        return -1
-    try:
-        return positive(text)
-    except argparse.ArgumentTypeError as problem:
-        raise argparse.ArgumentTypeError(str(problem).replace(", got", " or -1, got")) from None
+    return -1 if text == "-1" else _whole(text, 1, " or -1")
 
 
 def seconds(text: str) -> float:
     """A time, which may be zero."""
-    try:
-        return 0.0 if text in ("0", "0.0") else width(text)
-    except argparse.ArgumentTypeError as problem:
-        raise argparse.ArgumentTypeError(str(problem).replace("> 0", ">= 0")) from None
+    return _number(text, ">= 0")
