@@ -23,10 +23,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 import onkel
 from onkel import native
-from onkel.hedge import seeds
 from onkel.kernels import Gaussian
-from onkel.learner import Learner
-from onkel.scaling import Scaled
+from onkel.learners.learner import Learner
+from onkel.learners.pool import seeds
+from onkel.learners.scaled import Scaled
 
 ROWS, UNBOUNDED, REFIT = 50_000, 10_000, 5_000
 FEWER = {"mnist": 10_000, "usps": 9_298}  # trees on hundreds of features take their time
@@ -86,7 +86,7 @@ def singles(name: str, X: Any, y: Any) -> Iterator[float]:
     recipes = model.recipes(columns)
     for parts, seed in zip(recipes, seeds(0, len(recipes)), strict=True):
         keys = np.arange(columns, dtype=np.uint64)
-        learner = native.engine(Learner(*parts, outputs=outputs, keys=keys, seed=seed, **run))
+        learner = native.fastest(Learner(*parts, outputs=outputs, keys=keys, seed=seed, **run))
         scaled = Scaled(learner, columns=columns, target=model.target, dtype="float64")
         yield error(scaled.learn(X, target)[0].squeeze(), y, name)
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "random.hpp"  // the draws of onkel, so that both drop the same terms
+#include "core/random.hpp"  // the draws of onkel, so that both drop the same terms
 
 namespace {
 

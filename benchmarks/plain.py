@@ -23,7 +23,7 @@ def build(folder: Path, flags: str, *sources: str) -> Any:
     if shutil.which(compiler[0]) is None:
         raise SystemExit(f"the plain twins need a C++ compiler, and {compiler[0]!r} is not there: set $CXX")
     library = folder / f"{sources[0]}{flags.replace(' ', '')}.so"
-    command = [*compiler, "-std=c++20", *flags.split(), "-shared", "-fPIC", f"-I{HERE.parent / 'src'}"]
+    command = [*compiler, "-std=c++20", *flags.split(), "-shared", "-fPIC", f"-I{HERE.parent / 'cpp'}"]
     try:
         subprocess.run([*command, "-o", str(library), *(str(HERE / source) for source in sources)], check=True)
     except (OSError, subprocess.CalledProcessError) as error:

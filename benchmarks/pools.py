@@ -10,9 +10,9 @@ import streams
 from bench import FLAGS, Again, Bench, Result, Runs, begun, race
 
 import onkel
-from onkel.hedge import seeds
+from onkel.faces.pool import GAUSSIANS, POOL
 from onkel.kernels import Gaussian
-from onkel.pool import GAUSSIANS, POOL
+from onkel.learners.pool import seeds
 
 
 def sampled(bench: Bench) -> Result:

@@ -12,7 +12,7 @@ import numpy as np
 from bench import Bench, Result, race, resident
 from sklearn.datasets import load_svmlight_file
 
-from onkel import readers
+from onkel.datasets import readers
 
 _REPEATED = 20_000  # different rows; a file has them over and over
 _CSV_HEAD = "y," + ",".join(f"x{j}" for j in range(12)) + "\n"

@@ -33,11 +33,11 @@ from threadpoolctl import threadpool_limits
 
 import onkel
 from onkel import native
-from onkel.hypothesis import Expansion
+from onkel.budgets import Merge
+from onkel.hypotheses import Expansion
 from onkel.kernels import Gaussian
-from onkel.learner import Learner
+from onkel.learners.learner import Learner
 from onkel.losses import Absolute
-from onkel.merging import Merge
 from onkel.updates import Pegasos
 
 
@@ -53,7 +53,7 @@ def ogd(*, eta: float, gamma: float) -> Any:
 
 def engine_alone(X: Any, y: Any, model: Any) -> None:
     """The C++ engine of a model on rows and targets that need no check."""
-    model._learner.learn(X, y)
+    model._learned.engine.learn(X, y)
 
 
 # ---- the benchmarks
@@ -107,7 +107,7 @@ def merging(bench: Bench) -> Result:
     def absolute(search: str, dtype: Any, X: Any, y: Any) -> int:  # a loss that always wants to go where y is
         f = Expansion(Gaussian(stream.gamma), Merge(budget, search))
         learner = Learner(f, Absolute(), Pegasos(1.0), columns=X.shape[1], dtype=dtype)
-        engine = native.engine(learner)
+        engine = native.fastest(learner)
         engine.learn(X, 1e9 * y)
         return engine.n
 

@@ -17,9 +17,9 @@ import scipy.sparse as sp
 import streams
 
 import onkel
-from onkel import plots
+from onkel.evaluation import plots
+from onkel.evaluation.plots import Line
 from onkel.kernels import Gaussian
-from onkel.plots import Line
 
 ROWS, CHOOSING = 15_000, 3_000  # that are learned, and others to choose parameters on
 BUDGETS = (50, 100, 200, 400, 800)

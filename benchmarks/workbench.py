@@ -16,9 +16,11 @@ import streams
 from bench import Bench, Result
 
 import onkel
-from onkel import datasets, state, tuning
-from onkel.protocols import decide
-from onkel.stream import Stream, standardise
+from onkel import datasets
+from onkel.core import state
+from onkel.core.scores import decided
+from onkel.datasets.stream import Stream, standardise
+from onkel.evaluation import tuning
 
 SETS = ("a9a", "covtype", "ijcnn1", "letter", "magic04", "satimage", "spambase", "usps", "w7a")
 ROWS = 100_000
@@ -64,7 +66,7 @@ def _tuned(stream: Stream, X: Any, y: Any) -> dict[str, Any]:
 
 def _run(model: Any, X: Any, y: Any, classes: Any) -> int:
     """The mistakes of a setting that runs alone."""
-    return int((decide(model.learn(X, y, classes=classes), classes) != y).sum())
+    return int((classes[decided(model.learn(X, y, classes=classes))] != y).sum())
 
 
 def killed(bench: Bench) -> Result:

@@ -7,15 +7,16 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
-from streams import SETTINGS, learn, stream_for
+from streams import learn, settings, stream_for
 
 import onkel
 from onkel.algorithms import Entry, estimators
-from onkel.cli.race import LINEUP
-from onkel.estimator import OneKernel
+from onkel.cli.lineup import LINEUP
+from onkel.faces.one_kernel import OneKernel
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -185,24 +186,51 @@ def test_make_targets_exist(page):
     assert set(named) <= set(targets)
 
 
-def test_the_tree_in_the_architecture_is_complete():
+# -- the architecture
+
+
+def box(heading):
+    """The first box below a heading of the architecture."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    places = ("onkel/*.py", "onkel/algorithms/*.py", "onkel/cli/*.py", "src/*", "tests/*.py")
-    files = [file for place in places for file in ROOT.glob(place)]
-    missing = sorted(name_of(file) for file in files if not re.search(rf"\b{file.stem}\b", text))
-    assert not missing
+    return FENCE.search(text, text.index(f"\n## {heading}\n"))[2]
+
+
+def tree():
+    """The paths in the tree: names with a blank between them, two blanks deeper than their folder."""
+    above = {}
+    for line in box("The tree").splitlines():
+        names = re.split(r" {2,}", line.strip())[0].split()
+        depth = len(line) - len(line.lstrip())
+        folder = above[depth - 2] if depth else ROOT
+        yield from (folder / name for name in names)
+        above[depth] = folder / names[0]
+
+
+def test_the_tree_in_the_architecture_is_that_of_the_files():
+    named = list(tree())
+    assert len(named) == len(set(named))
+    assert [name_of(path) for path in named if not path.exists()] == []
+    rooms = [file.parent for place in ("src/onkel/*/*.py", "cpp/*/*.?pp", "tests/*/*.?*") for file in ROOT.glob(place)]
+    files = [file for place in ("src/onkel/*.py", "cpp/*.?pp") for file in ROOT.glob(place) if file.stem != "__init__"]
+    wanted = {path for path in (*rooms, *files) if path.name != "__pycache__"}
+    assert sorted(map(name_of, wanted - set(named))) == []
+
+
+def test_the_ladder_in_the_architecture_is_that_of_the_contract():
+    (contract,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert [re.split(r" {2,}", line)[0] for line in box("The ladder").splitlines()] == contract["layers"]
 
 
 def test_the_table_of_arrays_names_every_array_of_a_state_once():
-    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    text = (ROOT / "docs" / "files.md").read_text("utf-8")
     table = re.search(r"^\| array \|.*?\n\n", text, re.MULTILINE | re.DOTALL)[0]
     named = []
     for name in re.findall(r"`([^`]+)`", "\n".join(row.split(" | ")[0] for row in table.splitlines())):
         named.append(named[-1].rpartition(".")[0] + name if name.startswith(".") else name)
     assert len(named) == len(set(named))
     for name, cls in estimators().items():
-        for settings in SETTINGS.get(name, [{}]) if cls.online else []:
-            model = cls(**settings, **({"average": "all"} if issubclass(cls, OneKernel) else {}))
+        for params in settings(name) if cls.online else []:
+            model = cls(**params, **({"average": "all"} if issubclass(cls, OneKernel) else {}))
             learn(model, *stream_for(model, rounds=60))
             arrays = {re.sub(r"^\d+\.", "", array) for array in model.state()[0]}  # 0.basis.coef is that of a component
             assert arrays <= set(named), model
@@ -210,20 +238,18 @@ def test_the_table_of_arrays_names_every_array_of_a_state_once():
 
 @every_page
 def test_the_tests_that_are_named_exist(page):
-    sources = [file.read_text("utf-8") for file in ROOT.glob("tests/*.py")]
+    sources = [file.read_text("utf-8") for file in ROOT.glob("tests/**/*.py")]
     known = {name for source in sources for name in re.findall(r"def (test_\w+)", source)}
-    known |= {file.stem for file in ROOT.glob("tests/*.py")}
+    known |= {file.stem for file in ROOT.glob("tests/**/*.py")}
     assert set(re.findall(r"\btest_\w+", page.read_text("utf-8"))) <= known
 
 
-def test_every_module_is_in_the_reference():
-    """Of those that are for users and those who add parts."""
+def test_every_module_with_public_names_is_in_the_reference():
+    """Of the packages in the table of public names those of parts: what they define is to be composed."""
     text = "\n".join(page.read_text("utf-8") for page in ROOT.glob("docs/api/*.md"))
     shown = set(re.findall(r"^::: (\S+)", text, re.MULTILINE))
-    modules = {f"onkel.{file.stem}" for file in ROOT.glob("onkel/*.py")}
-    families = {f"onkel.algorithms.{file.stem}" for file in ROOT.glob("onkel/algorithms/*.py")}
-    hidden = {"onkel.__init__", "onkel.algorithms.__init__", "onkel.cli"}
-    assert shown >= (modules | families) - hidden
+    parts = {f"onkel.{name}" for name in ("kernels", "losses", "maps", "updates", "hypotheses", "budgets")}
+    assert sorted((set(onkel.PUBLIC) | parts) - shown - {"onkel", "onkel.core.version"}) == []
 
 
 if __name__ == "__main__":

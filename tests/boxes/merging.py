@@ -173,15 +173,25 @@ def weighted_svm(K, counts, C, bias):
     upper = C * counts.T.ravel().astype(float)
     Q = np.outer(labels, labels) * np.tile(K, (2, 2))
     x = box_qp(Q, np.ones(2 * n), np.zeros(2 * n), upper, labels if bias else None)
-    b = 0.0
-    if bias and (counts.sum(axis=0) > 0).all():
-        low, high = offsets(K, x.reshape(2, n).T, counts, C, 1e-12 * C)  # inside by more than rounding
-        b = (low + high) / 2
-    return x.reshape(2, n).T, b
+    weights = x.reshape(2, n).T
+    b = best_offset(K @ (weights[:, 0] - weights[:, 1]), counts) if bias and (counts.sum(axis=0) > 0).all() else 0.0
+    return weights, b
 
 
-def offsets(K, weights, counts, C, tolerance=0.0):
-    """3.5: the largest lower and the smallest upper bound that the KKT conditions put on b.
+def best_offset(f, counts):
+    """3.5: the middle of all b of least loss, a line between those where an example has f + b = y.
+
+    A weight strictly inside its box leaves one such b. Which weights are inside is not asked: where all are at their
+    bounds, or meet them by chance, rounding would answer.
+    """
+    at = np.concatenate([(1 - f)[counts[:, 0] > 0], (-1 - f)[counts[:, 1] > 0]])
+    losses = np.maximum(1 - f - at[:, None], 0) @ counts[:, 0] + np.maximum(1 + f + at[:, None], 0) @ counts[:, 1]
+    best = at[losses <= losses.min() + 1e-12 * counts.sum() * (1 + np.abs(f).max())]
+    return (best.min() + best.max()) / 2
+
+
+def offsets(K, weights, counts, C, tolerance):
+    """3.5: the largest lower and the smallest upper bound that the KKT conditions put on b; for tests.
 
     Weights strictly inside their boxes, by more than the tolerance, bound it from both sides.
     """

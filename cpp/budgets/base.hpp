@@ -1,0 +1,43 @@
+// What budgets share: room for a number of terms, and what is asked of the terms.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "hypotheses/terms.hpp"
+
+namespace onkel {
+
+// Is there no room for another term?
+template <class T>
+bool full(const Terms<T>& f, const Offer<T>& offer, std::size_t budget) {
+    return f.n() == budget || offer.round.room <= 0;
+}
+
+template <class T>
+void append(Terms<T>& f, const Offer<T>& offer) {
+    f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
+}
+
+template <class T>
+void replace(Terms<T>& f, const Offer<T>& offer, std::size_t leaves) {
+    f.replace(leaves, offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
+}
+
+// The term that entered first.
+inline std::size_t oldest(std::span<const double> born) {
+    return static_cast<std::size_t>(std::min_element(born.begin(), born.end()) - born.begin());
+}
+
+// The output a perceptron term was made for: its only one, or the class with the positive entry.
+template <class T>
+std::size_t own_output(const Terms<T>& f, std::size_t i) {
+    std::size_t best = 0;
+    for (std::size_t o = 1; o < f.outputs; ++o) {
+        if (f.coef.values[o][i] > f.coef.values[best][i]) best = o;
+    }
+    return best;
+}
+
+}  // namespace onkel

@@ -1,0 +1,140 @@
+#include "budgets/scored.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_set>
+
+#include "core/ties.hpp"
+
+namespace onkel {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double sign(double v) { return (v > 0) - (v < 0); }
+
+template <class T>
+using Score = typename Basis<T>::Column;
+
+// The margin a term's own example keeps if the term leaves, divided by scale.
+template <class T>
+double margin_without(const Terms<T>& f, const Score<T>& score, std::size_t i) {
+    const auto value = [&](std::size_t o) { return score.values[o][i] - f.coef.values[o][i] * f.diagonal[i]; };
+    if (f.outputs == 1) return sign(f.coef.values[0][i]) * value(0);
+    const std::size_t own = own_output(f, i);
+    double best = -infinity;
+    for (std::size_t o = 0; o < f.outputs; ++o) {
+        if (o != own) best = std::max(best, value(o));
+    }
+    return value(own) - best;
+}
+
+// The term with the largest such margin; those with `allowed` false stay.
+template <class T, class Allowed>
+std::size_t victim_by_margin(const Terms<T>& f, Allowed allowed) {
+    const Score<T>& score = f.basis["score"];
+    std::vector<double> negative(f.n());
+    double size = 0;
+    for (std::size_t i = 0; i < f.n(); ++i) {
+        negative[i] = allowed(i) ? -margin_without(f, score, i) : infinity;
+        for (const auto& c : f.coef.values) size = std::max(size, std::abs(c[i]) * f.diagonal[i]);
+    }
+    return oldest_of_least(negative, f.born, size);
+}
+
+template <class T>
+std::size_t victim_by_margin(const Terms<T>& f) {
+    return victim_by_margin(f, [](std::size_t) { return true; });
+}
+
+// Remove term i and take its part out of the column `score`.
+template <class T>
+void forget(Terms<T>& f, std::size_t i, Workspace<T>& work) {
+    const T* k = f.row_of(f.basis.row(i, work), work);
+    Score<T>& score = f.basis["score"];
+    for (std::size_t o = 0; o < f.outputs; ++o) {
+        simd<T>().axpy(score.values[o].data(), -f.coef.values[o][i], k, f.n());
+    }
+    f.remove(i, work);
+}
+
+// Add the term and its part to the column `score`; `leaves` is the slot that makes room, or n.
+template <class T>
+void enter_scored(Terms<T>& f, const Offer<T>& offer, std::size_t leaves) {
+    if (leaves < f.n()) forget(f, leaves, offer.work);
+    Score<T>& score = f.basis["score"];
+    std::vector<double> own(f.outputs);
+    for (std::size_t o = 0; o < f.outputs; ++o) {
+        const double inner = offer.coef[o] / f.scale;
+        own[o] = f.inner_score(offer.k, o) + inner * offer.round.kxx;
+        simd<T>().axpy(score.values[o].data(), inner, offer.k, f.n());
+    }
+    append(f, offer);
+    for (std::size_t o = 0; o < f.outputs; ++o) score.values[o].back() = own[o];
+}
+
+}  // namespace
+
+template <class T>
+void RemoveByMargin::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
+    enter_scored(f, offer, f.n() == budget_ ? victim_by_margin(f) : f.n());
+    while (distil_ && f.n()) {
+        const std::size_t leaves = victim_by_margin(f);
+        if (f.scale * margin_without(f, f.basis["score"], leaves) <= beta_) break;
+        forget(f, leaves, offer.work);
+    }
+}
+
+template <class T>
+void RemoveByEvaluation::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
+    if (recent_) {
+        if (memory.recent.n() == recent_) memory.recent.remove(oldest(memory.born));
+        memory.recent.append(offer.x);
+        memory.born.back() = offer.round.t;
+        memory.y.back() = offer.round.y;
+    }
+    if (offer.coef) enter_scored(f, offer, f.n() == budget_ ? victim(f, memory, offer.work) : f.n());
+}
+
+template <class T>
+std::size_t RemoveByEvaluation::victim(const Terms<T>& f, const Memory<T>& memory, Workspace<T>& work) {
+    std::vector<double> mistakes(f.n(), 0);
+    std::vector<double> s(f.outputs);
+    const auto count_mistakes = [&](Row<T> x, double y) {  // does f without term i err on (x, y)?
+        const T* k = f.row_of(x, work);
+        for (std::size_t o = 0; o < f.outputs; ++o) s[o] = f.inner_score(k, o);
+        for (std::size_t i = 0; i < f.n(); ++i) {
+            if (f.outputs == 1) {
+                mistakes[i] += (s[0] - f.coef.values[0][i] * static_cast<double>(k[i]) >= 0) != (y > 0);
+                continue;
+            }
+            std::size_t best = 0;
+            double top = -infinity;
+            for (std::size_t o = 0; o < f.outputs; ++o) {
+                const double v = s[o] - f.coef.values[o][i] * static_cast<double>(k[i]);
+                if (v > top) {
+                    top = v;
+                    best = o;
+                }
+            }
+            mistakes[i] += best != static_cast<std::size_t>(y);
+        }
+    };
+    for (std::size_t i = 0; i < f.n(); ++i) {
+        const double label = f.outputs == 1 ? sign(f.coef.values[0][i]) : static_cast<double>(own_output(f, i));
+        count_mistakes(f.basis.row(i, work), label);
+    }
+    const std::unordered_set<double> stored(f.born.begin(), f.born.end());
+    for (std::size_t i = 0; i < memory.recent.n(); ++i) {
+        if (!stored.count(memory.born[i])) count_mistakes(memory.recent.row(i, work), memory.y[i]);
+    }
+    const double fewest = *std::min_element(mistakes.begin(), mistakes.end());
+    return victim_by_margin(f, [&](std::size_t i) { return mistakes[i] <= fewest; });
+}
+
+Started<RunningBudget> RemoveByMargin::start(const Run& run) const { return started(*this, run); }
+Started<RunningBudget> RemoveByEvaluation::start(const Run& run) const { return started(*this, run); }
+
+}  // namespace onkel

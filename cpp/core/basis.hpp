@@ -1,0 +1,152 @@
+// Basis: a table of stored examples with named columns that move with them.
+//
+// Rows lie feature-major in tiles (see simd.hpp), so that an example meets all of them at vector speed and a
+// sparse one costs its non-zeros alone. Sparse streams of very many columns are stored sparsely instead.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/flags.hpp"
+#include "core/row.hpp"
+#include "core/simd.hpp"
+#include "core/store.hpp"
+#include "core/vectors.hpp"
+
+namespace onkel {
+
+// More columns than this, and a sparse stream is stored sparsely.
+inline constexpr std::size_t dense_columns = 1024;
+
+// How two features are compared: the pairs of simd.hpp, and Cauchy's log(1 + gamma (x - z)^2).
+struct Compare {
+    enum Kind { product, square, absolute, cauchy };
+    Kind kind = product;
+    double gamma = 0;
+    double sharpness = 0;  // by how much the kernel reacts to an error of the sum
+
+    double operator()(double x, double z) const;
+    bool operator==(const Compare& other) const { return kind == other.kind && gamma == other.gamma; }
+};
+
+// Rows first .. last - 1 of a table; first is a multiple of the lanes.
+struct Range {
+    std::size_t first = 0;
+    std::size_t last = 0;
+};
+
+// Room for the intermediate results of one thread.
+template <class T>
+struct Workspace {
+    std::vector<T> filled;      // a hardly sparse example with its zeros
+    std::vector<T> scattered;   // an example among zeros, which are left as found
+    std::vector<T> row;         // a stored row, gathered
+    std::vector<Word<T>> ones;  // the flags of examples
+    Vectors<T> k;               // a kernel row
+    std::int64_t starts[2];     // of a matrix of one sparse row
+};
+
+template <class T>
+class Basis {
+public:
+    struct Column {
+        std::string name;
+        std::vector<Vectors<double>> values;  // one vector per output: contiguous over rows
+        bool saved = true;
+    };
+
+    Basis(std::size_t columns, bool sparse)
+        : columns_(columns),
+          sparse_(sparse),
+          tiled_(!sparse || columns <= dense_columns),
+          flags_(tiled_ ? columns : 0, !sparse) {}
+
+    std::size_t n() const { return n_; }
+    std::size_t columns() const { return columns_; }
+    Range all() const { return {0, n_}; }
+    // Do most examples come sparse?
+    bool sparse() const { return sparse_; }
+    bool tiled() const { return tiled_; }
+    // The sums of an example come out alike, bit by bit, while this stays.
+    std::size_t version() const { return flags_.version(); }
+    // Elements that kernel rows need: n, up to whole tiles.
+    static std::size_t padded(std::size_t n) { return (n + lanes<T> - 1) / lanes<T> * lanes<T>; }
+    // Is it worth reading the example by its non-zeros? They are few, and not so large that the sums over them
+    // would cancel: then differences are better.
+    bool truly_sparse(const Row<T>& x, double sharpness) const {
+        return x.index && sparse_ && 2 * x.count < columns_ && moderate(x, sharpness);
+    }
+    static bool moderate(const Row<T>& x, double sharpness);
+
+    // Named columns; declared before the first row. References stay valid.
+    Column& declare(const std::string& name, std::size_t width, bool saved = true);
+    Column& operator[](const std::string& name);
+    const Column& operator[](const std::string& name) const { return const_cast<Basis&>(*this)[name]; }
+    // Make sparse examples cheap for this comparison; declared before the first row.
+    void prepare(const Compare& compare);
+
+    void append(Row<T> x);                  // named values start at zero
+    void remove(std::size_t i);             // the last row takes its place
+    void replace(std::size_t i, Row<T> x);  // the same, then x is appended
+    void clear();
+    void widen(std::size_t columns);
+    // A view of stored row i, valid until the workspace or the table changes.
+    Row<T> row(std::size_t i, Workspace<T>& work) const;
+
+    // Note the flags of examples that will be met often, if they can be counted here; good while the version stays.
+    void pack(Rows<T>& X, std::vector<Word<T>>& ones) const;
+    // out[q * stride + i] = sum_j compare(x_qj, z_ij) for the rows i of the range, up to whole tiles.
+    void sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
+              std::size_t stride) const;
+    // Are all those whole numbers below `table_size`? Then table[sum] can be had as well.
+    bool can_look_up(const Compare& compare, const Rows<T>& X) const;
+    void look_up(const Compare& compare, const Rows<T>& X, Range range, const T* table, T* out,
+                 std::size_t stride) const;
+
+    void save(Store& store, const std::string& prefix) const;
+    void load(const Store& store, const std::string& prefix);
+
+private:
+    struct Norms {
+        Compare compare;
+        std::vector<double> values;  // sum_j compare(0, z_ij), padded
+    };
+    struct SparseRow {
+        std::vector<std::int32_t> index;
+        std::vector<T> values;
+    };
+
+    // What the sums of an example are made of: bits and differences, differences, its non-zeros, or differences once
+    // its zeros are written out.
+    enum class Method { flags, dense, sparse, filled };
+    void sums_by(Method method, const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
+                 std::size_t stride) const;
+    bool packed(const Row<T>& x, Word<T>* ones) const;
+    void sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
+    void sum_scattered(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
+    void sum_side_by_side(const Compare& compare, Row<T> x, Range range, T* out) const;
+    void store_nonzeros(Row<T> x);
+    Row<T> filled(Row<T> x, Workspace<T>& work) const;
+    const double* norms_of(const Compare& compare) const;
+    std::size_t stride() const { return capacity_ * lanes<T>; }
+    // Feature 0 of row i; feature j is lanes * j further.
+    T* first(std::size_t i) { return tiles_.data() + i / lanes<T> * stride() + i % lanes<T>; }
+    const T* first(std::size_t i) const { return const_cast<Basis*>(this)->first(i); }
+
+    std::size_t n_ = 0;
+    std::size_t columns_;
+    std::size_t capacity_ = 0;  // columns a tile has room for
+    bool sparse_;
+    bool tiled_;
+    Vectors<T> tiles_;
+    Flags<T> flags_;                                   // of rows in tiles
+    std::vector<std::vector<std::int32_t>> nonzeros_;  // of rows in tiles, where examples come sparse
+    std::vector<SparseRow> rows_;                      // where there are no tiles
+    std::vector<std::unique_ptr<Column>> named_;
+    std::vector<Norms> norms_;
+};
+
+}  // namespace onkel

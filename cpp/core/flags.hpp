@@ -1,0 +1,161 @@
+// Flags: which values of a table are 1, as bits.
+//
+// Many columns hold nothing but 0 and 1: answers, categories spread over columns, words that are there or not. Two
+// rows are compared there by counting bits, those of 32 columns (float) or 64 (double) at a time. Which columns are
+// such depends on the rows that are stored now, not on those before them.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/row.hpp"
+#include "core/simd.hpp"
+#include "core/vectors.hpp"
+
+namespace onkel {
+
+template <class T>
+class Flags {
+public:
+    // partly: also where only some columns are flags.
+    Flags(std::size_t columns, bool partly) : partly_(partly) { widen(columns); }
+
+    // The columns whose bits are counted, and all others.
+    const Word<T>* mask() const { return mask_.data(); }
+    const std::vector<std::int32_t>& others() const { return others_; }
+    bool any() const { return others_.size() < counts_.size(); }
+    bool all() const { return others_.empty(); }
+    // Grows when they change. A row is compared in the same order, bit by bit, while it stays.
+    std::size_t version() const { return version_; }
+
+    std::size_t words() const { return mask_.size(); }
+    std::size_t stride() const { return words() * lanes<T>; }
+    // The tile of row i.
+    const Word<T>* tile(std::size_t i) const { return tiles_.data() + i / lanes<T> * stride(); }
+
+    // The bits of an example; false if it is neither 0 nor 1 in one of these columns.
+    bool pack(const Row<T>& x, Word<T>* ones) const { return pack(x, mask(), ones, nullptr); }
+    // The same of many dense ones, one after the other.
+    bool pack_dense(const Rows<T>& X, Word<T>* ones) const {
+        return simd<T>().pack(X.values, X.n, X.columns, mask(), ones, nullptr);
+    }
+
+    // How many bits a row has.
+    std::size_t ones(const Word<T>* row) const {
+        std::size_t total = 0;
+        for (std::size_t w = 0; w < words(); ++w) total += static_cast<std::size_t>(std::popcount(row[w]));
+        return total;
+    }
+    // No stored row has more.
+    std::size_t most() const { return most_; }
+
+    void append(const Row<T>& x) {
+        if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() + stride());
+        fractions_.resize(fractions_.size() + words());
+        read(x);
+        bool changed = false;
+        for (std::size_t w = 0; w < words(); ++w) {
+            word(n_, w) = row_ones_[w];
+            fractions(n_, w) = row_fractions_[w];
+            changed |= count<true>(w, row_fractions_[w]);
+        }
+        ++n_;
+        if (changed) choose();
+    }
+
+    // The last row takes the place of row i.
+    void remove(std::size_t i) {
+        const std::size_t last = --n_;
+        bool changed = false;
+        for (std::size_t w = 0; w < words(); ++w) {
+            changed |= count<false>(w, fractions(i, w));
+            fractions(i, w) = fractions(last, w);
+            word(i, w) = word(last, w);
+            word(last, w) = 0;
+        }
+        fractions_.resize(fractions_.size() - words());
+        if (last % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
+        if (changed) choose();
+    }
+
+    // The same, then x is appended.
+    void replace(std::size_t i, const Row<T>& x) {
+        const std::size_t last = n_ - 1;
+        read(x);
+        bool changed = false;
+        for (std::size_t w = 0; w < words(); ++w) {
+            const Word<T> leaves = fractions(i, w), comes = row_fractions_[w];
+            changed |= count<false>(w, leaves & ~comes);
+            changed |= count<true>(w, comes & ~leaves);
+            fractions(i, w) = fractions(last, w);
+            fractions(last, w) = comes;
+            word(i, w) = word(last, w);
+            word(last, w) = row_ones_[w];
+        }
+        if (changed) choose();
+    }
+
+    void clear() {
+        n_ = 0;
+        most_ = 0;
+        tiles_.clear();
+        fractions_.clear();
+        counts_.assign(counts_.size(), 0);
+        mixed_ = 0;
+        choose();
+    }
+    void widen(std::size_t columns);
+
+private:
+    static constexpr std::size_t bits = 8 * sizeof(T);
+    static constexpr int fewest_flags = 8;  // flags in a word, to be counted rather than compared one by one
+    // A word with a column of fewer fractions than this, but some, is not counted: its columns would be flags now and
+    // then only, and every change costs a block its rows.
+    static constexpr std::uint32_t fewest_fractions = 16;
+
+    static Word<T> bit(std::size_t j) { return Word<T>{1} << j % bits; }
+    Word<T>& word(std::size_t i, std::size_t w) {
+        return tiles_[i / lanes<T> * stride() + w * lanes<T> + i % lanes<T>];
+    }
+    Word<T>& fractions(std::size_t i, std::size_t w) { return fractions_[i * words() + w]; }
+    bool pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones, Word<T>* fractions) const;
+
+    // The bits of a row that comes.
+    void read(const Row<T>& x) {
+        pack(x, all_columns_.data(), row_ones_.data(), row_fractions_.data());
+        most_ = std::max(most_, ones(row_ones_.data()));
+    }
+
+    // These columns of word w have one fraction more or less. Can the choice of columns change?
+    template <bool more>
+    bool count(std::size_t w, Word<T> columns) {
+        bool changed = false;
+        for (; columns; columns &= columns - 1) {
+            std::uint32_t& rows = counts_[w * bits + static_cast<std::size_t>(std::countr_zero(columns))];
+            const std::uint32_t fewer = more ? rows++ : --rows;
+            if (fewer == 0) more ? ++mixed_ : --mixed_;
+            // all or none: only when the first such column comes, or the last one goes
+            changed |= partly_ ? fewer == 0 || fewer == fewest_fractions - 1 : fewer == 0 && mixed_ == more;
+        }
+        return changed;
+    }
+    void choose();
+
+    bool partly_;
+    std::size_t n_ = 0;
+    std::size_t version_ = 0;
+    std::size_t most_ = 0;
+    std::vector<std::uint32_t> counts_;  // for each column: how many rows are neither 0 nor 1 there
+    std::size_t mixed_ = 0;              // how many columns have such rows
+    Vectors<Word<T>> tiles_;             // word w of row i, as features lie in tiles
+    std::vector<Word<T>> fractions_;     // row by row: which values are neither 0 nor 1
+    std::vector<Word<T>> mask_;
+    std::vector<std::int32_t> others_;
+    std::vector<Word<T>> all_columns_;               // a mask of all columns
+    std::vector<Word<T>> row_ones_, row_fractions_;  // of the row that comes
+};
+
+}  // namespace onkel

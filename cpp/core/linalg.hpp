@@ -1,0 +1,102 @@
+// Linear algebra on small dense matrices, in double.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/store.hpp"
+
+namespace onkel {
+
+// A symmetric matrix with a row for each term, which moves as terms do.
+class Square {
+public:
+    Square() = default;
+    explicit Square(std::size_t n) : n_(n), stride_(n), values_(n * n) {}
+
+    std::size_t n() const { return n_; }
+    const double* operator[](std::size_t i) const { return values_.data() + i * stride_; }  // row i
+    void set(std::size_t i, std::size_t j, double value) {
+        values_[i * stride_ + j] = values_[j * stride_ + i] = value;
+    }
+    void clear() { n_ = 0; }
+    // A row with its diagonal element comes last.
+    void append(const double* row);
+    // The last one takes its place.
+    void remove(std::size_t i);
+    // By rows; what is on the diagonal times a factor.
+    std::vector<double> values(double on_diagonal = 1) const;
+
+private:
+    std::size_t n_ = 0;
+    std::size_t stride_ = 0;
+    std::vector<double> values_;
+};
+
+// A squared distance to the span, relative to k(x, x), that counts as zero.
+inline constexpr double dependent = 1e-10;
+
+// The kernel matrix of the terms of an expansion, factored: K = L L'. The definition, and why not K^-1, are in
+// onkel/core/linalg.py. All vectors are in the order of slots.
+class Factor {
+public:
+    // `threshold`: dependent, or 0 where K has a ridge that makes dependent terms independent.
+    explicit Factor(bool inverse, double threshold = dependent) : inverse_(inverse), threshold_(threshold) {}
+
+    std::size_t n() const { return slots_.size(); }
+
+    // The coefficients d = K^-1 k of an example on the terms; returns its squared distance to their span, 0 where it
+    // cannot be told from rounding.
+    double project(const double* k, double kxx, double* d);
+
+    // A term enters at the next slot; it must not depend on the others.
+    void append(const double* k, double kxx);
+    // The same of the example that was projected last, since when nothing has changed.
+    void append();
+    // The term in a slot leaves; the last one takes its place. `d`, if given, gets its coefficients on those that stay.
+    void remove(std::size_t slot, double* d = nullptr);
+
+    // K^-1[i, i] by slot, where the inverse of L is kept.
+    void diagonal(double* out) const;
+    // K^-1 by slot, likewise.
+    Square inverse() const;
+
+    // The column of L^-1 that belongs to a slot: their inner products are K^-1[i, j].
+    void inverse_column(std::size_t slot, double* out) const;
+
+    // Is it time to compute it afresh? Then from K, by slot.
+    bool stale() const { return removals_ > (n() > 100 ? n() : 100); }
+    void refresh(const std::vector<double>& K);
+
+    void save(Store& store, const std::string& prefix) const;
+    void load(const Store& store, const std::string& prefix);
+
+private:
+    double forward(const double* k, double kxx);
+    void backward();
+    void by_slot(const std::vector<double>& values, double* out) const;
+    void remove_from_inverse(std::size_t p);
+    void count_squares(std::size_t i);
+    void reserve(std::size_t n);
+    double* column(std::size_t j) { return columns_.data() + j * capacity_; }  // of L; element i is row i
+    double* row(std::size_t i) { return rows_.data() + i * capacity_; }        // of its inverse
+
+    bool inverse_;
+    double threshold_;
+    std::size_t capacity_ = 0;
+    std::vector<double> columns_;
+    std::vector<double> rows_;
+    std::vector<double> squares_;     // of the columns of the inverse, added up from the top
+    std::vector<std::size_t> slots_;  // of the rows of L
+    std::size_t removals_ = 0;
+    std::vector<double> u_;  // of the example projected last: L^-1 k,
+    std::vector<double> d_;  // K^-1 k, both in the order of L,
+    double length_ = 0;      // and the diagonal element of L it would have
+};
+
+// Eigenvalues, and eigenvectors as rows of `vectors` (n x n), of the symmetric matrix A (n x n), in no order.
+// Householder's reduction to three diagonals, then implicit QL.
+void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, std::vector<double>& vectors);
+
+}  // namespace onkel

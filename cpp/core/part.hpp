@@ -1,0 +1,35 @@
+// Parts: a part is a value, and may serve many learners. `start(run)` makes what runs in one of them: the part with a
+// memory of its own, for rows of float or double.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <variant>
+
+#include "core/run.hpp"
+#include "core/store.hpp"
+
+namespace onkel {
+
+// What `start` makes, of the type of the rows.
+template <template <class> class Running>
+using Started = std::variant<std::unique_ptr<Running<float>>, std::unique_ptr<Running<double>>>;
+
+// make(a float) or make(a double), by the type of the rows.
+template <template <class> class Running, class Make>
+Started<Running> by_type(const Run& run, Make make) {
+    if (run.single) return make(float());
+    return make(double());
+}
+
+// What a part remembers between rounds: nothing, but for those that say otherwise.
+struct PartMemory {
+    PartMemory() = default;
+    template <class Part>
+    PartMemory(const Part&, const Run&) {}
+    void widen(std::size_t /*columns*/) {}
+    void save(Store&) const {}
+    void load(const Store&) {}
+};
+
+}  // namespace onkel

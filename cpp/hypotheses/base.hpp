@@ -1,0 +1,99 @@
+// Hypotheses: the function being learned, what is stored of it and how it scores. The definitions, in array notation,
+// are in onkel/hypotheses/.
+#pragma once
+
+#include <cstddef>
+
+#include "core/basis.hpp"
+#include "core/part.hpp"
+#include "core/row.hpp"
+#include "core/store.hpp"
+#include "updates/base.hpp"
+
+namespace onkel {
+
+// What the loop may rely on, and leave work out.
+struct Traits {
+    bool unit_length = false;        // is k(x, x), or |z(x)|^2, 1 for every x?
+    bool may_overflow = true;        // can numbers of an example overflow? Then `check` is asked
+    bool idle_without_step = false;  // is nothing to be done in a round without a step?
+};
+
+// One step: the example, its row, and its coefficients (null: the update offers none), or a step for each
+// feature and output.
+template <class T>
+struct Offer {
+    const Round& round;
+    Row<T> x;
+    T* k;
+    const double* coef;
+    Workspace<T>& work;
+    const double* steps = nullptr;
+};
+
+class Map;
+
+// The function that a learner holds: f(x) = scale * sum_i coef_i k_i, with `row` giving the numbers k_i of an example.
+template <class T>
+class Function {
+public:
+    explicit Function(const Run& run) : outputs(run.outputs), run_(run) {}
+    virtual ~Function() = default;
+    Function(const Function&) = delete;
+    Function& operator=(const Function&) = delete;
+
+    bool averages() const { return run_.average != Average::none; }
+    virtual std::size_t n() const = 0;         // stored terms
+    virtual std::size_t features() const = 0;  // weights of an explicit map, for each output
+    virtual std::size_t columns() const = 0;
+
+    virtual Traits traits() const = 0;
+    // Refuse an example whose numbers would overflow, with a sentence.
+    virtual void check(Row<T> x) const = 0;
+    // The same for one to score only, where a number that is too large need not be a meaningless one.
+    virtual void check_query(Row<T>) const {}
+    // The row of example i of X, which is about to be learned from.
+    virtual T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) = 0;
+    // How many rows are computed together: from that of the first on, so many stay where they are.
+    virtual std::size_t block_rows() const { return 1; }
+    // Forget rows that were computed together with it: their examples are gone.
+    virtual void drop_block() = 0;
+    // k(x, x), or |z(x)|^2
+    virtual double length2(Row<T> x) const = 0;
+
+    virtual void scores(const T* k, double* s) const = 0;
+    // The average of the models of rounds 1..t.
+    virtual void average_scores(Row<T> x, const T* k, double t, Workspace<T>& work, double* s) const = 0;
+    // Scores of many examples, written row by row.
+    virtual void predict(const Rows<T>& X, bool averaged, double t, double* out) const = 0;
+
+    // With averages: a round begins, and the model as it is enters them.
+    virtual void count() = 0;
+    // The round was none after all: it diverged before anything moved.
+    virtual void uncount() = 0;
+    // Refuse a factor that would take coefficients out of range.
+    virtual void check_scale(double factor) const = 0;
+    virtual void move(double shrink, const Offer<T>& offer) = 0;
+
+    // Make room for new features; `map` is drawn for all columns (null: nothing is drawn).
+    virtual void widen(std::size_t columns, const Map* map) = 0;
+    virtual void save(Store& store) const = 0;
+    virtual void load(const Store& store) = 0;
+
+    const std::size_t outputs;
+
+protected:
+    // Far from 1 the average would lose digits: then the coefficients take the scale over.
+    static bool far(double scale) { return !(scale > 1e-3 && scale < 1e3); }
+
+    Run run_;
+};
+
+// What is learned. `start(run)` makes the function f = 0, where everything that is stored lives.
+class Hypothesis {
+public:
+    virtual ~Hypothesis() = default;
+    virtual Started<Function> start(const Run& run) const = 0;
+};
+
+}  // namespace onkel

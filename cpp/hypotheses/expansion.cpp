@@ -1,0 +1,16 @@
+#include "hypotheses/expansion.hpp"
+
+namespace onkel {
+
+template <class T>
+void Unlimited::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
+    f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
+}
+
+Started<RunningBudget> Unlimited::start(const Run& run) const { return started(*this, run); }
+
+Started<Function> Expansion::start(const Run& run) const {
+    return by_type<Function>(run, [&]<class T>(T) { return std::make_unique<Terms<T>>(kernel_, *budget_, run); });
+}
+
+}  // namespace onkel

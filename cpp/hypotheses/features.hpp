@@ -1,0 +1,248 @@
+// Features: f is linear in the features of a map.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/errors.hpp"
+#include "hypotheses/base.hpp"
+#include "maps.hpp"
+
+namespace onkel {
+
+// f(x) = scale * sum_i coef_i z_i(x). Weights are of the type of the examples, so that they pass through the processor
+// as fast as the features; what is added up over rounds (the average) is double.
+//
+// The features of a few examples are computed together, where the map does not learn.
+template <class T>
+class Weights final : public Function<T> {
+public:
+    using Function<T>::outputs;
+    using Function<T>::averages;
+
+    Weights(const Map& map, const Run& run)
+        : Function<T>(run),
+          map_(std::get<std::unique_ptr<FeatureMap<T>>>(map.start(run))),
+          coef_(run.outputs, Vectors<T>(map_->size())),
+          base_(averages() ? run.outputs : 0, std::vector<double>(map_->size())),
+          dz_(map_->size()),
+          z_(1) {}
+
+    std::size_t n() const override { return 0; }
+    std::size_t features() const override { return map_->size(); }
+    std::size_t columns() const override { return map_->columns(); }
+
+    Traits traits() const override { return {.unit_length = true, .idle_without_step = !averages()}; }
+    void check(Row<T> x) const override {
+        double total = 0;
+        for (std::size_t e = 0; e < x.count; ++e) total += std::abs(static_cast<double>(x.values[e]));
+        if (!(total < map_->reach())) {
+            throw TooLarge("its values are too large for random features: scale them");
+        }
+    }
+    void check_query(Row<T> x) const override { check(x); }
+    double length2(Row<T>) const override { return 1; }
+
+    T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
+        if (i >= block_end_) {
+            block_begin_ = i;
+            block_end_ = i + std::min(block_rows(), X.n - i);
+            const Rows<T> block = X.slice(i, block_end_ - i);
+            z_.resize(std::max(z_.size(), block.n * features()));
+            map_->features(block, work, z_.data(), features());
+        }
+        return z_.data() + (i - block_begin_) * features();
+    }
+    std::size_t block_rows() const override { return map_->adapts() ? 1 : most_rows; }
+    void drop_block() override { block_begin_ = block_end_ = 0; }
+
+    // z of one example
+    void features_of(Row<T> x, Workspace<T>& work, T* z) const {
+        work.starts[0] = 0;
+        work.starts[1] = static_cast<std::int64_t>(x.count);
+        map_->features({x.values, x.index, x.index ? work.starts : nullptr, 1, x.count}, work, z, features());
+    }
+
+    double inner_score(const T* z, std::size_t output) const {
+        return simd<T>().inner(coef_[output].data(), z, features());
+    }
+    void scores(const T* z, double* s) const override {
+        for (std::size_t o = 0; o < outputs; ++o) s[o] = scale_ * inner_score(z, o);
+    }
+    void average_scores(Row<T>, const T* z, double t, Workspace<T>&, double* s) const override {
+        for (std::size_t o = 0; o < outputs; ++o) {
+            const double total = cumulative_ * inner_score(z, o) + simd<T>().dot(base_[o].data(), z, features());
+            s[o] = total / std::max(t, 1.0);
+        }
+    }
+    void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
+        static thread_local Workspace<T> work;
+        static thread_local Vectors<T> z;
+        z.resize(std::max(z.size(), std::min(most_rows, X.n) * features()));
+        for (std::size_t i = 0; i < X.n; i += most_rows) {
+            const Rows<T> part = X.slice(i, std::min(most_rows, X.n - i));
+            map_->features(part, work, z.data(), features());
+            for (std::size_t q = 0; q < part.n; ++q) {
+                const T* zq = z.data() + q * features();
+                double* s = out + (i + q) * outputs;
+                averaged ? average_scores(part[q], zq, t, work, s) : scores(zq, s);
+            }
+        }
+    }
+
+    void count() override {
+        cumulative_before_ = cumulative_;
+        cumulative_ += scale_;
+    }
+    void uncount() override { cumulative_ = cumulative_before_; }
+
+    void check_scale(double factor) const override {
+        if (!this->far(scale_ * factor)) return;
+        for (const Vectors<T>& weights : coef_) {
+            for (const T c : weights) refuse_too_large(c * scale_ * factor);
+        }
+    }
+
+    void move(double factor, const Offer<T>& offer) override {
+        if (offer.coef) {
+            refuse_steps(offer);
+            if (map_->adapts()) adapt(offer);
+        }
+        shrink(factor);
+        if (offer.steps) {
+            for (std::size_t o = 0; o < outputs; ++o) add_each(o, offer.steps + o * features());
+        } else if (offer.coef) {
+            for (std::size_t o = 0; o < outputs; ++o) add(o, offer.coef[o], offer.k);
+        }
+    }
+
+    void shrink(double factor) {
+        check_scale(factor);
+        scale_ *= factor;
+        if (!this->far(scale_)) return;
+        for (std::size_t o = 0; o < outputs; ++o) {
+            for (std::size_t i = 0; i < features(); ++i) {
+                if (averages()) base_[o][i] += cumulative_ * coef_[o][i];
+                coef_[o][i] = static_cast<T>(scale_ * coef_[o][i]);
+            }
+        }
+        scale_ = 1;
+        cumulative_ = 0;
+    }
+
+    // The weights of an output move by c z; `past` times z is what else the average is to know of earlier rounds.
+    void add(std::size_t output, double c, const T* z, double past = 0) {
+        if (c == 0 && past == 0) return;
+        const double inner = c / scale_;
+        simd<T>().add_scaled(coef_[output].data(), static_cast<T>(inner), z, features());
+        if (averages()) {
+            const double moved = static_cast<double>(static_cast<T>(inner));
+            simd<T>().axpy(base_[output].data(), past - cumulative_ * moved, z, features());
+        }
+    }
+
+    void widen(std::size_t, const Map* map) override {
+        auto wider = std::get<std::unique_ptr<FeatureMap<T>>>(map->start(this->run_));
+        wider->inherit(*map_);
+        map_ = std::move(wider);
+    }
+
+    void save(Store& store) const override {
+        store.put("weights.coef", flat(coef_), {features(), outputs});
+        store.put("weights.scale", scale_);
+        if (averages()) {
+            store.put("weights.base", flat(base_), {features(), outputs});
+            store.put("weights.cumulative", cumulative_);
+        }
+        map_->save(store);
+    }
+
+    void load(const Store& store) override {
+        fill(store, "weights.coef", coef_);
+        scale_ = store.get<double>("weights.scale");
+        if (averages()) {
+            fill(store, "weights.base", base_);
+            cumulative_ = store.get<double>("weights.cumulative");
+        }
+        map_->load(store);
+    }
+
+private:
+    static constexpr std::size_t most_rows = 16;
+
+    // A weight is a T, whose range may be much smaller than that of a score.
+    static void refuse_too_large(double c) {
+        if (!(std::abs(c) < (sizeof(T) == sizeof(float) ? 1e30 : 1e150))) {
+            throw Diverged(beyond("a weight becomes ", c));
+        }
+    }
+    void refuse_steps(const Offer<T>& offer) const {
+        for (std::size_t o = 0; o < outputs; ++o) refuse_too_large(offer.coef[o] / scale_);
+    }
+
+    void adapt(const Offer<T>& offer) {
+        std::fill(dz_.begin(), dz_.end(), T(0));
+        for (std::size_t o = 0; o < outputs; ++o) {
+            const double slope = scale_ * offer.round.weight * offer.round.slope[o];
+            if (slope != 0) simd<T>().add_scaled(dz_.data(), static_cast<T>(slope), coef_[o].data(), features());
+        }
+        map_->adapt(offer.x, offer.k, dz_.data());
+    }
+
+    void add_each(std::size_t output, const double* steps) {
+        for (std::size_t i = 0; i < features(); ++i) {
+            const T inner = static_cast<T>(steps[i] / scale_);
+            coef_[output][i] += inner;
+            if (averages()) base_[output][i] -= cumulative_ * inner;
+        }
+    }
+
+    // (features, outputs), as Python has it
+    template <class Columns>
+    auto flat(const Columns& columns) const {
+        std::vector<typename Columns::value_type::value_type> values(features() * outputs);
+        for (std::size_t i = 0; i < features(); ++i) {
+            for (std::size_t o = 0; o < outputs; ++o) values[i * outputs + o] = columns[o][i];
+        }
+        return values;
+    }
+    template <class Columns>
+    void fill(const Store& store, const std::string& name, Columns& columns) const {
+        using Value = typename Columns::value_type::value_type;
+        const auto values = store.get<Value>(name, 2);
+        if (store.shape(name) != std::vector<std::size_t>{features(), outputs})
+            Store::refuse(name, "has the wrong shape");
+        for (std::size_t i = 0; i < features(); ++i) {
+            for (std::size_t o = 0; o < outputs; ++o) columns[o][i] = values[i * outputs + o];
+        }
+    }
+
+    std::unique_ptr<FeatureMap<T>> map_;
+    std::vector<Vectors<T>> coef_;           // without scale
+    std::vector<std::vector<double>> base_;  // with averages: sum of the past weights less coef * cumulative
+    double scale_ = 1;
+    double cumulative_ = 0, cumulative_before_ = 0;
+    std::vector<T> dz_;
+
+    Vectors<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
+    std::size_t block_begin_ = 0;
+    std::size_t block_end_ = 0;
+};
+
+class Features final : public Hypothesis {
+public:
+    explicit Features(std::shared_ptr<const Map> map) : map_(std::move(map)) {}
+    Started<Function> start(const Run& run) const override;
+
+private:
+    std::shared_ptr<const Map> map_;
+};
+
+}  // namespace onkel

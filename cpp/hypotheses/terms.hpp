@@ -1,0 +1,461 @@
+// Terms: a function that is a sum of kernels at stored examples; and budgets, by whose rules terms come and go.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/basis.hpp"
+#include "core/errors.hpp"
+#include "core/part.hpp"
+#include "core/ties.hpp"
+#include "hypotheses/base.hpp"
+#include "kernels.hpp"
+
+namespace onkel {
+
+template <class T>
+class Terms;
+
+// A budget in a learner, with what it remembers there.
+template <class T>
+class RunningBudget {
+public:
+    virtual ~RunningBudget() = default;
+    // Called in rounds that offer a term, and where `every_round` in the others too.
+    virtual void insert(Terms<T>& f, const Offer<T>& offer) = 0;
+    // Do the n terms stay in their places from now on, whatever comes?
+    virtual bool keeps_terms(std::size_t n) const = 0;
+    virtual void widen(std::size_t columns) = 0;
+    virtual void save(Store& store) const = 0;
+    virtual void load(const Store& store) = 0;
+};
+
+// Any budget with its memory.
+template <class Part, class T>
+class BudgetWithMemory final : public RunningBudget<T> {
+public:
+    BudgetWithMemory(const Part& part, const Run& run) : part_(part), memory_(part_, run) {}
+
+    void insert(Terms<T>& f, const Offer<T>& offer) override { part_.insert(f, offer, memory_); }
+    bool keeps_terms(std::size_t n) const override { return part_.keeps_terms(n, memory_); }
+    void widen(std::size_t columns) override { memory_.widen(columns); }
+    void save(Store& store) const override { memory_.save(store); }
+    void load(const Store& store) override { memory_.load(store); }
+
+private:
+    const Part part_;
+    typename Part::template Memory<T> memory_;
+};
+
+// What a budget keeps beside each term, divided by scale: one number for each output, or one that grows and shrinks
+// with f.
+struct Kept {
+    enum Kind { scores, weight };
+    std::string name;
+    Kind kind;
+};
+
+// How a new term enters an expansion: each has `insert(f, offer, memory)`, and what it does not say of the following.
+class Budget {
+public:
+    template <class T>
+    using Memory = PartMemory;
+
+    virtual ~Budget() = default;
+    virtual Started<RunningBudget> start(const Run& run) const = 0;
+    virtual bool every_round() const { return false; }
+    virtual std::vector<Kept> columns() const { return {}; }
+    // Does it also set a number that is added to f?
+    virtual bool intercept() const { return false; }
+    bool keeps_terms(std::size_t /*n*/, const PartMemory&) const { return false; }
+
+protected:
+    template <class Part>
+    static Started<RunningBudget> started(const Part& part, const Run& run) {
+        return by_type<RunningBudget>(
+            run, [&]<class T>(T) { return std::make_unique<BudgetWithMemory<Part, T>>(part, run); });
+    }
+};
+
+// f(x) = scale * sum_i coef_i k(x_i, x), and the average of its past selves.
+//
+// It works in blocks: the kernel rows of the next few examples are computed together, which costs little more than
+// one of them when the table is large, and kept right while terms come and go. Every number comes out as if
+// the examples had been met one by one.
+template <class T>
+class Terms final : public Function<T> {
+public:
+    using Column = typename Basis<T>::Column;
+    using Function<T>::outputs;
+    using Function<T>::averages;
+
+    Terms(KernelPointer kernel, const Budget& budget, const Run& run)
+        : Function<T>(run),
+          basis(run.columns, run.sparse),
+          dead(run.columns, run.sparse),
+          coef(basis.declare("coef", run.outputs)),
+          born(basis.declare("born", 1).values[0]),
+          diagonal(basis.declare("diagonal", 1, false).values[0]),
+          base(run.average == Average::none ? nullptr : &basis.declare("base", run.outputs)),
+          bias(budget.intercept() ? run.outputs : 0),
+          bias_sum(bias.size()),
+          kernel_(std::move(kernel)),
+          normalized_(kernel_->normalized()),
+          kept_(declare(basis, budget, run.outputs)),
+          budget_(std::get<std::unique_ptr<RunningBudget<T>>>(budget.start(run))),
+          every_round_(budget.every_round()),
+          dead_coef_(dead.declare("coef", run.outputs)),
+          dead_born_(dead.declare("born", 1)) {
+        for (Basis<T>* table : {&basis, &dead}) kernel_->prepare(*table);
+    }
+
+    std::size_t n() const override { return basis.n(); }
+    std::size_t features() const override { return 0; }
+    std::size_t columns() const override { return basis.columns(); }
+
+    // -- kernel rows
+
+    Traits traits() const override {
+        return {.unit_length = normalized_,
+                .may_overflow = !normalized_,
+                .idle_without_step = !averages() && !every_round_};
+    }
+    void check(Row<T> x) const override {
+        const double kxx = kernel_->diagonal(x);
+        if (!std::isfinite(kxx)) {
+            throw TooLarge("k(x, x) is " + std::to_string(kxx) +
+                           "; its values are too large for the kernel: scale the features");
+        }
+    }
+    double length2(Row<T> x) const override { return normalized_ ? 1 : kernel_->diagonal(x); }
+
+    T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
+        if (i >= block_end_ || basis.version() != version_) fill_block(X, i, work);
+        current_ = i;
+        return k_.data() + (i - block_begin_) * stride_;
+    }
+    void drop_block() override { block_begin_ = block_end_ = current_ = 0; }
+
+    // The kernel row of a stored example, in work.k.
+    const T* row_of(Row<T> x, Workspace<T>& work) const {
+        work.k.resize(basis.padded(n()));
+        row(basis, x, work, work.k.data());
+        return work.k.data();
+    }
+
+    const Kernel& kernel() const { return *kernel_; }
+
+    // k(x_i, x_j) of all terms, in double whatever the rows are.
+    std::vector<double> kernel_matrix() const {
+        Workspace<T> work;
+        Workspace<double> wide;
+        Basis<double> table(columns(), basis.sparse());
+        kernel_->prepare(table);
+        std::vector<std::vector<double>> rows(n());
+        for (std::size_t i = 0; i < n(); ++i) {
+            const Row<T> x = basis.row(i, work);
+            rows[i].assign(x.values, x.values + x.count);
+            table.append({rows[i].data(), x.index, x.count});
+        }
+        std::vector<double> K(n() * n());
+        std::vector<double> k(table.padded(n()));
+        for (std::size_t i = 0; i < n(); ++i) {
+            const Row<double> x = table.row(i, wide);
+            wide.starts[0] = 0;
+            wide.starts[1] = static_cast<std::int64_t>(x.count);
+            kernel_->rows(table, {x.values, x.index, x.index ? wide.starts : nullptr, 1, x.count}, table.all(), wide,
+                          k.data(), 0);
+            std::copy(k.begin(), k.begin() + static_cast<std::ptrdiff_t>(n()), K.begin() + i * n());
+        }
+        return K;
+    }
+
+    // -- terms
+
+    // |coef_i|^2, without scale
+    double squared_norm(std::size_t i) const {
+        double total = 0;
+        for (const auto& c : coef.values) total += c[i] * c[i];
+        return total;
+    }
+    // The term of least |coef|; among equals the one that entered first.
+    std::size_t smallest() const {
+        std::vector<double> size(n());
+        for (std::size_t i = 0; i < n(); ++i) size[i] = std::sqrt(squared_norm(i));
+        return oldest_of_least(size, born);
+    }
+
+    // -- scoring
+
+    // sum_i coef_i k_i, without scale
+    double inner_score(const T* k, std::size_t output) const {
+        return simd<T>().dot(coef.values[output].data(), k, n());
+    }
+    void scores(const T* k, double* s) const override {
+        for (std::size_t o = 0; o < outputs; ++o) s[o] = scale * inner_score(k, o);
+        for (std::size_t o = 0; o < bias.size(); ++o) s[o] += bias[o];
+    }
+    void average_scores(Row<T> x, const T* k, double t, Workspace<T>& work, double* s) const override {
+        if (dead.n()) {
+            work.k.resize(dead.padded(dead.n()));
+            row(dead, x, work, work.k.data());
+        }
+        for (std::size_t o = 0; o < outputs; ++o) {
+            double total = cumulative * inner_score(k, o) + simd<T>().dot(base->values[o].data(), k, n());
+            total += simd<T>().dot(dead_coef_.values[o].data(), work.k.data(), dead.n());
+            if (!bias.empty()) total += bias_sum[o];
+            s[o] = total / std::max(t, 1.0);
+        }
+    }
+    void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
+        static thread_local Workspace<T> work;
+        static thread_local Vectors<T> k;
+        const std::size_t stride = basis.padded(n());
+        k.resize(std::max(k.size(), std::min(most_rows, X.n) * stride));
+        for (std::size_t i = 0; i < X.n; i += most_rows) {
+            Rows<T> part = X.slice(i, std::min(most_rows, X.n - i));
+            basis.pack(part, work.ones);
+            if (n()) kernel_->rows(basis, part, basis.all(), work, k.data(), stride);
+            for (std::size_t q = 0; q < part.n; ++q) {
+                const T* kq = k.data() + q * stride;
+                double* s = out + (i + q) * outputs;
+                averaged ? average_scores(part[q], kq, t, work, s) : scores(kq, s);
+            }
+        }
+    }
+
+    // -- moving
+
+    void count() override {
+        cumulative_before_ = cumulative;
+        cumulative += scale;
+        bias_sum_before_ = bias_sum;
+        for (std::size_t o = 0; o < bias.size(); ++o) bias_sum[o] += bias[o];
+    }
+    void uncount() override {
+        cumulative = cumulative_before_;
+        bias_sum = bias_sum_before_;
+    }
+
+    void check_scale(double factor) const override {
+        if (n() == 0 || !this->far(scale * factor)) return;
+        for (const auto& values : coef.values) {
+            for (const double c : values) {
+                if (!sane(c * scale * factor)) throw Diverged(beyond("a coefficient becomes ", c * scale * factor));
+            }
+        }
+    }
+
+    void move(double factor, const Offer<T>& offer) override {
+        shrink(factor);
+        const bool refused = offer.round.room <= 0 && n() == 0;  // none of its own can make room
+        const double* term = refused ? nullptr : offer.coef;
+        if (term || every_round_) budget_->insert(*this, {offer.round, offer.x, offer.k, term, offer.work});
+    }
+
+    void shrink(double factor) {
+        if (n() == 0 || factor == 1) return;
+        check_scale(factor);
+        scale *= factor;
+        if (!this->far(scale)) return;
+        for (std::size_t o = 0; o < outputs; ++o) {
+            for (std::size_t i = 0; i < n(); ++i) {
+                if (base) base->values[o][i] += cumulative * coef.values[o][i];
+                coef.values[o][i] *= scale;
+            }
+        }
+        for (Column* column : kept_) {
+            for (Vectors<double>& values : column->values) {
+                for (double& value : values) value *= scale;
+            }
+        }
+        scale = 1;
+        cumulative = 0;
+    }
+
+    void append(Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
+        reset_scale(n());
+        basis.append(x);
+        finish_append(t, kxx, c, work);
+    }
+
+    // The same, but term i leaves.
+    void replace(std::size_t i, Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
+        keep_in_average(i, work);
+        reset_scale(n() - 1);
+        basis.replace(i, x);
+        move_in_block(n() - 1, i);
+        finish_append(t, kxx, c, work);
+    }
+
+    void remove(std::size_t i, Workspace<T>& work) {
+        keep_in_average(i, work);
+        basis.remove(i);
+        reset_scale(n());
+        move_in_block(n(), i);
+    }
+
+    // Give term i the coefficient c (still without scale).
+    void change(std::size_t i, std::size_t output, double c) {
+        double& own = coef.values[output][i];
+        if (base) base->values[output][i] += cumulative * (own - c);
+        own = c;
+    }
+
+    // The coefficients of an output (still without scale) move by factor * step.
+    template <class U>
+    void add(std::size_t output, double factor, const U* step) {
+        if (factor == 0) return;
+        simd<U>().axpy(coef.values[output].data(), factor, step, n());
+        if (base) simd<U>().axpy(base->values[output].data(), -cumulative * factor, step, n());
+    }
+
+    // With averages: the sum of term i's coefficient over the rounds.
+    double past(std::size_t i, std::size_t output) const {
+        return cumulative * coef.values[output][i] + base->values[output][i];
+    }
+
+    void widen(std::size_t wider, const Map*) override {
+        for (Basis<T>* table : {&basis, &dead}) table->widen(wider);
+        budget_->widen(wider);
+    }
+
+    // -- state
+
+    void save(Store& store) const override {
+        basis.save(store, "basis");
+        store.put("scale", scale);
+        if (averages()) store.put("cumulative", cumulative);
+        if (this->run_.average == Average::all) dead.save(store, "dead");
+        if (!bias.empty()) store.put("bias", bias, {1, outputs});
+        if (!bias.empty() && averages()) store.put("bias_sum", bias_sum, {1, outputs});
+        budget_->save(store);
+    }
+
+    void load(const Store& store) override {
+        basis.load(store, "basis");
+        Workspace<T> work;
+        for (std::size_t i = 0; i < n(); ++i) diagonal[i] = length2(basis.row(i, work));
+        scale = store.get<double>("scale");
+        if (averages()) cumulative = store.get<double>("cumulative");
+        if (this->run_.average == Average::all) dead.load(store, "dead");
+        if (!bias.empty()) load_bias(store, "bias", bias);
+        if (!bias.empty() && averages()) load_bias(store, "bias_sum", bias_sum);
+        budget_->load(store);
+    }
+
+    Basis<T> basis;
+    Basis<T> dead;  // Average::all: terms that once lived
+    Column& coef;   // without scale
+    Vectors<double>& born;
+    Vectors<double>& diagonal;     // k(x_i, x_i)
+    Column* base;                  // with averages: sum of the past coefficients less coef * cumulative
+    std::vector<double> bias;      // added to f; empty but for budgets with an intercept
+    std::vector<double> bias_sum;  // over the rounds
+    double scale = 1;
+    double cumulative = 0;  // sum of scale over the rounds
+    double cumulative_before_ = 0;
+    std::vector<double> bias_sum_before_;
+
+private:
+    static constexpr std::size_t most_rows = 16;
+
+    static std::vector<Column*> declare(Basis<T>& table, const Budget& budget, std::size_t outputs_each) {
+        std::vector<Column*> columns;
+        for (const Kept& kept : budget.columns()) {
+            columns.push_back(&table.declare(kept.name, kept.kind == Kept::scores ? outputs_each : 1));
+        }
+        return columns;
+    }
+
+    void load_bias(const Store& store, const char* name, std::vector<double>& to) const {
+        to = store.get<double>(name, 2);
+        if (store.shape(name) != std::vector<std::size_t>{1, outputs}) Store::refuse(name, "has the wrong shape");
+    }
+
+    // Where no term is left nothing refers to them.
+    void reset_scale(std::size_t left) {
+        if (left > 0) return;
+        scale = 1;
+        cumulative = 0;
+    }
+
+    // The newest term, which is in the table already.
+    void finish_append(double t, double kxx, const double* c, Workspace<T>& work) {
+        for (std::size_t o = 0; o < outputs; ++o) {
+            coef.values[o].back() = c[o] / scale;
+            if (base) base->values[o].back() = -cumulative * coef.values[o].back();
+        }
+        born.back() = t;
+        diagonal.back() = kxx;
+        if (current_ + 1 < block_end_ &&
+            basis.version() == version_) {  // the rest of the block is compared with the tile that it is in
+            const std::size_t next = current_ + 1 - block_begin_;
+            const Range tile{(n() - 1) / lanes<T> * lanes<T>, n()};
+            kernel_->rows(basis, block_.slice(next, block_.n - next), tile, work, k_.data() + next * stride_, stride_);
+        }
+    }
+
+    // Term i is about to leave.
+    void keep_in_average(std::size_t i, Workspace<T>& work) {
+        if (this->run_.average != Average::all) return;
+        dead.append(basis.row(i, work));
+        for (std::size_t o = 0; o < outputs; ++o) dead_coef_.values[o].back() = past(i, o);
+        dead_born_.values[0].back() = born[i];
+    }
+
+    // A term has moved in the table: so it does in the rows of the block.
+    void move_in_block(std::size_t from, std::size_t to) {
+        for (std::size_t q = current_; q < block_end_; ++q) {
+            T* k = k_.data() + (q - block_begin_) * stride_;
+            k[to] = k[from];
+        }
+    }
+
+    void row(const Basis<T>& table, Row<T> x, Workspace<T>& work, T* k) const {
+        work.starts[0] = 0;
+        work.starts[1] = static_cast<std::int64_t>(x.count);
+        kernel_->rows(table, {x.values, x.index, x.index ? work.starts : nullptr, 1, x.count}, table.all(), work, k, 0);
+    }
+
+    // Compute the rows of the examples from i on, as many together as pays: the more terms there are, the more.
+    void fill_block(const Rows<T>& X, std::size_t i, Workspace<T>& work) {
+        const std::size_t wanted = budget_->keeps_terms(n()) ? most_rows : std::min(n() / 50 + 1, most_rows);
+        const std::size_t count = wanted < 4 ? wanted : wanted / 4 * 4;  // the vector code's step
+        version_ = basis.version();
+        block_begin_ = i;
+        block_end_ = i + (basis.tiled() ? std::min(count, X.n - i) : 1);
+        block_ = X.slice(i, block_end_ - i);
+        basis.pack(block_, ones_);
+        stride_ = basis.padded(n() + block_.n + 1);
+        k_.resize(std::max(k_.size(), block_.n * stride_));
+        if (n()) kernel_->rows(basis, block_, basis.all(), work, k_.data(), stride_);
+    }
+
+    KernelPointer kernel_;
+    bool normalized_;
+    std::vector<Column*> kept_;  // what the budget keeps beside each term
+    std::unique_ptr<RunningBudget<T>> budget_;
+    bool every_round_;
+    Column& dead_coef_;
+    Column& dead_born_;
+
+    std::vector<Word<T>> ones_;  // flags of the examples in the block:
+    Rows<T> block_;              // block_begin_ .. block_end_ - 1 of those being learned from
+    std::size_t block_begin_ = 0;
+    std::size_t block_end_ = 0;
+    std::size_t current_ = 0;
+    Vectors<T> k_;  // their kernel rows
+    std::size_t stride_ = 0;
+    std::size_t version_ = 0;  // of the table they were computed with
+};
+
+}  // namespace onkel

@@ -1,0 +1,601 @@
+// The binding: one line per part. Each part of Python crosses as the object of the same name and fields.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "budgets/double_update.hpp"
+#include "budgets/forgetting.hpp"
+#include "budgets/landmarks.hpp"
+#include "budgets/merging.hpp"
+#include "budgets/projection.hpp"
+#include "budgets/pursuit.hpp"
+#include "budgets/removal.hpp"
+#include "budgets/scored.hpp"
+#include "datasets/text.hpp"
+#include "hypotheses/dual.hpp"
+#include "hypotheses/expansion.hpp"
+#include "hypotheses/features.hpp"
+#include "learners/hedge.hpp"
+#include "learners/learner.hpp"
+#include "updates/adaptive.hpp"
+#include "updates/sampling.hpp"
+#include "updates/steps.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace onkel {
+namespace {
+
+template <class V, class... Extra>
+using Input = nb::ndarray<const V, nb::c_contig, nb::device::cpu, nb::ro, Extra...>;
+template <class V>
+using Output = nb::ndarray<V, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class V>
+using State = nb::ndarray<V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Targets = Input<double, nb::ndim<1>>;
+using Indices = std::optional<Input<std::int32_t, nb::ndim<1>>>;
+using Starts = std::optional<Input<std::int64_t, nb::ndim<1>>>;
+
+template <class T>
+Rows<T> rows(const Input<T>& values, const Indices& indices, const Starts& starts) {
+    if (!indices || !starts) {
+        if (values.ndim() != 2) throw std::invalid_argument("a dense array of two axes is needed");
+        return {values.data(), nullptr, nullptr, values.shape(0), values.shape(1)};
+    }
+    const std::size_t n = starts->shape(0) ? starts->shape(0) - 1 : 0;
+    const std::int64_t* at = starts->data();
+    bool sound = values.ndim() == 1 && indices->shape(0) == values.shape(0) && starts->shape(0) > 0 && at[0] >= 0 &&
+                 at[n] <= static_cast<std::int64_t>(values.shape(0));
+    for (std::size_t i = 0; sound && i < n; ++i) sound = at[i] <= at[i + 1];
+    if (!sound) throw std::invalid_argument("the parts of the CSR matrix do not fit together");
+    return {values.data(), indices->data(), at, n, 0};
+}
+
+void fits(std::size_t got, std::size_t wanted) {
+    if (got != wanted) throw std::invalid_argument("arrays of different lengths");
+}
+
+template <class T>
+Row<T> one(const Learner<T>& learner, const Input<T, nb::ndim<1>>& x) {
+    if (x.shape(0) != learner.columns()) {
+        throw std::invalid_argument("X has " + std::to_string(x.shape(0)) + " features, but the model expects " +
+                                    std::to_string(learner.columns()));
+    }
+    for (std::size_t j = 0; j < x.shape(0); ++j) {
+        if (!std::isfinite(x.data()[j])) {
+            throw std::invalid_argument("x contains NaN or infinity in column " + std::to_string(j) +
+                                        ": impute or drop such examples first");
+        }
+    }
+    return {x.data(), nullptr, x.shape(0)};
+}
+
+using Dictionary = nb::typed<nb::dict, nb::object, nb::object>;
+
+// A dictionary as a sparse row, if that can be done without any doubt, and without running anyone's code: names that
+// are strings or integers, numbers that are finite floats or integers. What else there is, and what to say of it, is
+// known in Python (border.Columns).
+template <class T>
+class NamedRow {
+public:
+    // `columns` has the place of each known name; other names are left out, unless `all` must be known.
+    bool read(const Dictionary& x, const Dictionary& columns, bool all) {
+        found_.clear();
+        PyObject *name, *number;
+        bool sorted = true;
+        for (Py_ssize_t at = 0; PyDict_Next(x.ptr(), &at, &name, &number);) {
+            if (!(PyUnicode_CheckExact(name) || PyLong_CheckExact(name)) || !is_number(number)) return false;
+            PyObject* column = PyDict_GetItemWithError(columns.ptr(), name);
+            if (!column && PyErr_Occurred()) throw nb::python_error();
+            if (!column && all) return false;
+            if (!column) continue;
+            const double value = PyFloat_AsDouble(number);
+            if (value == -1 && PyErr_Occurred()) {  // an integer that no floating point number can hold
+                PyErr_Clear();
+                return false;
+            }
+            if (!std::isfinite(static_cast<T>(value))) return false;
+            const auto place = static_cast<std::int32_t>(PyLong_AsLong(column));
+            sorted &= found_.empty() || found_.back().first < place;
+            found_.emplace_back(place, static_cast<T>(value));
+        }
+        if (!sorted) std::sort(found_.begin(), found_.end());
+        values_.clear();
+        index_.clear();
+        for (const auto& [place, value] : found_) {
+            index_.push_back(place);
+            values_.push_back(value);
+        }
+        return !found_.empty();
+    }
+
+    Row<T> row() const { return {values_.data(), index_.data(), values_.size()}; }
+
+private:
+    static bool is_number(PyObject* object) {
+        static PyObject* const numpy_float = nb::object(nb::module_::import_("numpy").attr("float64")).release().ptr();
+        return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
+               reinterpret_cast<PyObject*>(Py_TYPE(object)) == numpy_float;
+    }
+    std::vector<std::pair<std::int32_t, T>> found_;
+    std::vector<T> values_;
+    std::vector<std::int32_t> index_;
+};
+
+void check_target(double y, double weight) {
+    if (!std::isfinite(y)) throw std::invalid_argument("y must be a finite number, got " + std::to_string(y));
+    if (!(weight >= 0 && std::isfinite(weight))) {
+        throw std::invalid_argument("the weight must be a finite number >= 0, got " + std::to_string(weight));
+    }
+}
+
+nb::object to_array(const Field& field) {
+    return std::visit(
+        [&](const auto& values) -> nb::object {
+            using V = typename std::decay_t<decltype(values)>::value_type;
+            auto* copy = new std::vector<V>(values);
+            nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<V>*>(p); });
+            return nb::cast(nb::ndarray<nb::numpy, V>(copy->data(), field.shape.size(), field.shape.data(), owner));
+        },
+        field.values);
+}
+
+// A vector as an array of one axis, without a copy.
+template <class V>
+nb::object moved(std::vector<V>&& values) {
+    auto* kept = new std::vector<V>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<V>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, V>(kept->data(), {kept->size()}, owner));
+}
+
+nb::object libsvm(const nb::bytes& text, std::int64_t base) {
+    std::optional<SparseText> rows;
+    {
+        nb::gil_scoped_release free;
+        rows = parse_libsvm({text.c_str(), text.size()}, base);
+    }
+    if (!rows) return nb::none();
+    return nb::make_tuple(moved(std::move(rows->targets)), moved(std::move(rows->values)),
+                          moved(std::move(rows->columns)), moved(std::move(rows->starts)), rows->width);
+}
+
+nb::object cells(const nb::bytes& text, const std::string& separator, const std::vector<std::uint8_t>& wanted) {
+    if (separator.size() != 1) throw std::invalid_argument("a separator of one byte is needed");
+    std::optional<TableText> table;
+    {
+        nb::gil_scoped_release free;
+        table = parse_table({text.c_str(), text.size()}, separator[0], wanted);
+    }
+    if (!table) return nb::none();
+    return nb::make_tuple(moved(std::move(table->numbers)), moved(std::move(table->cells)), table->rows);
+}
+
+template <class V>
+bool from_array(nb::handle object, Field& field) {
+    nb::ndarray<const V, nb::c_contig, nb::device::cpu, nb::ro> array;
+    if (!nb::try_cast(object, array, false)) return false;
+    for (std::size_t axis = 0; axis < array.ndim(); ++axis) field.shape.push_back(array.shape(axis));
+    field.values = std::vector<V>(array.data(), array.data() + array.size());
+    return true;
+}
+
+// All but the last axis become rows.
+TablePointer table(const Input<double>& array) {
+    if (array.ndim() == 0 || array.size() == 0) throw std::invalid_argument("an array with numbers is needed");
+    const std::size_t columns = array.shape(array.ndim() - 1);
+    return std::make_shared<Table>(Table{{array.data(), array.data() + array.size()}, array.size() / columns, columns});
+}
+
+std::shared_ptr<Map> directions(const Input<double>& drawn, double reach) {
+    return Map::of<Directions>(table(drawn), reach);
+}
+
+std::shared_ptr<Map> structured(const Input<double>& orders, const Input<double>& diagonals, const Input<double>& scale,
+                                std::size_t components, std::size_t columns, double reach) {
+    const TablePointer order = table(orders), diagonal = table(diagonals), last = table(scale);
+    bool sound = order->values.size() == diagonal->values.size() && diagonal->columns == last->columns &&
+                 diagonal->rows % last->rows == 0 && components <= last->values.size() && columns <= last->columns &&
+                 (last->columns & (last->columns - 1)) == 0;
+    for (const double at : order->values) sound &= at >= 0 && at < static_cast<double>(last->columns);
+    if (!sound) throw std::invalid_argument("the parts of the structured map do not fit together");
+    return Map::of<Structured>(order, diagonal, last, components, columns, reach);
+}
+
+// A short call under the learner's lock, which keeps Python's unless it has to wait; it is told whether it does.
+template <class Guard, class L, class Call>
+auto locked(L& self, Call call) {
+    if (const Guard guard(self.lock(), std::try_to_lock); guard) return call(true);
+    nb::gil_scoped_release release;
+    const Guard guard(self.lock());
+    return call(false);
+}
+
+// The locks of several learners, always in their order: else two threads could wait for each other.
+template <class Guard, class L>
+std::vector<std::unique_ptr<Guard>> lock_all(const std::vector<L*>& learners) {
+    std::vector<std::unique_ptr<Guard>> guards;
+    for (const L* each : learners) guards.push_back(std::make_unique<Guard>(each->lock()));
+    return guards;
+}
+
+template <class T>
+std::vector<double> score_one(Learner<T>& self, Row<T> x) {
+    return locked<Lock::Shared>(
+        self, [&](bool with_python) { return with_python ? self.score_one(x) : self.score_apart(x); });
+}
+
+template <class T>
+void bind_learner(nb::module_& m, const char* name) {
+    using L = Learner<T>;
+    nb::class_<L>(m, name)
+        .def(
+            "__init__",
+            [](L* self, const Hypothesis& hypothesis, std::shared_ptr<Loss> loss, const Update& update,
+               std::size_t outputs, int average, std::uint64_t seed, std::size_t columns, bool sparse) {
+                const Run run{outputs, static_cast<Average>(average), seed, columns, sparse, std::is_same_v<T, float>};
+                new (self) L(hypothesis, std::move(loss), update, run);
+            },
+            "hypothesis"_a, "loss"_a, "update"_a, "outputs"_a, "average"_a, "seed"_a, "columns"_a, "sparse"_a)
+        .def(
+            "check",
+            [](const L& self, const Input<T>& values, const Indices& indices, const Starts& starts) {
+                const Rows<T> X = rows<T>(values, indices, starts);
+                nb::gil_scoped_release release;
+                self.check(X);
+            },
+            "values"_a, "indices"_a.none(), "starts"_a.none())
+        .def(
+            "learn",
+            [](L& self, const Input<T>& values, const Indices& indices, const Starts& starts, const Targets& y,
+               const std::optional<Targets>& weight, Output<double> last, Output<double> averaged) {
+                const Rows<T> X = rows<T>(values, indices, starts);
+                fits(y.shape(0), X.n);
+                if (weight) fits(weight->shape(0), X.n);
+                for (const auto* out : {&last, &averaged}) {
+                    fits(out->shape(0), X.n);
+                    fits(out->shape(1), self.outputs());
+                }
+                nb::gil_scoped_release release;
+                const Lock::Exclusive guard(self.lock());
+                self.learn(X, y.data(), weight ? weight->data() : nullptr, last.data(), averaged.data());
+            },
+            "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "weight"_a.none(), "last"_a.noconvert(),
+            "averaged"_a.noconvert())
+        .def_static(
+            "learn_together",
+            [](const std::vector<L*>& group, const Input<T>& values, const Indices& indices, const Starts& starts,
+               const Targets& y, Output<double> last, Output<double> averaged) {
+                const Rows<T> X = rows<T>(values, indices, starts);
+                fits(y.shape(0), X.n);
+                for (const auto* out : {&last, &averaged}) {
+                    fits(out->shape(0), group.size() * X.n);
+                    fits(out->shape(1), group.at(0)->outputs());
+                }
+                L::check_group(group);
+                nb::gil_scoped_release release;
+                const auto guards = lock_all<Lock::Exclusive>(group);
+                return L::learn_together(group, X, y.data(), last.data(), averaged.data());
+            },
+            "group"_a, "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "last"_a.noconvert(),
+            "averaged"_a.noconvert())
+        .def(
+            "learn_one",
+            [](L& self, const Input<T, nb::ndim<1>>& x, double y, double weight) {
+                check_target(y, weight);
+                const Row<T> row = one(self, x);
+                locked<Lock::Exclusive>(self, [&](bool) { self.learn_one(row, y, weight); });
+            },
+            "x"_a, "y"_a, "weight"_a = 1.0)
+        .def(
+            "learn_named",
+            [](L& self, const Dictionary& x, const Dictionary& columns, double y, double weight) {
+                static thread_local NamedRow<T> named;
+                if (!named.read(x, columns, true)) return false;
+                check_target(y, weight);
+                locked<Lock::Exclusive>(self, [&](bool) { self.learn_one(named.row(), y, weight); });
+                return true;
+            },
+            "x"_a, "columns"_a, "y"_a, "weight"_a)
+        .def(
+            "scores",
+            [](const L& self, const Input<T>& values, const Indices& indices, const Starts& starts, bool average,
+               Output<double> out) {
+                const Rows<T> X = rows<T>(values, indices, starts);
+                fits(out.shape(0), X.n);
+                fits(out.shape(1), self.outputs());
+                if (average && !self.averages()) throw std::invalid_argument("this learner keeps no average");
+                nb::gil_scoped_release release;
+                const Lock::Shared guard(self.lock());
+                self.scores(X, average, out.data());
+            },
+            "values"_a, "indices"_a.none(), "starts"_a.none(), "average"_a, "out"_a.noconvert())
+        .def(
+            "score_one", [](L& self, const Input<T, nb::ndim<1>>& x) { return score_one(self, one(self, x)); }, "x"_a)
+        .def(
+            "score_named",
+            [](L& self, const Dictionary& x, const Dictionary& columns) -> std::optional<std::vector<double>> {
+                static thread_local NamedRow<T> named;
+                if (!named.read(x, columns, false)) return std::nullopt;
+                return score_one(self, named.row());
+            },
+            "x"_a, "columns"_a)
+        .def(
+            "widen",
+            [](L& self, std::size_t columns, const Map* map) {
+                locked<Lock::Exclusive>(self, [&](bool) { self.widen(columns, map); });
+            },
+            "columns"_a, "map"_a.none())
+        .def_prop_ro("n", &L::n)
+        .def_prop_ro("t", &L::t)
+        .def_prop_ro("threshold", &L::threshold)
+        .def("state",
+             [](const L& self) {
+                 nb::typed<nb::dict, std::string, nb::object> state;
+                 Store store;
+                 locked<Lock::Shared>(self, [&](bool) { store = self.save(); });
+                 for (const auto& [key, field] : store.fields) state[key.c_str()] = to_array(field);
+                 return state;
+             })
+        .def(
+            "restore",
+            [](L& self, const nb::typed<nb::dict, std::string, nb::object>& state) {
+                Store store;
+                for (auto [key, value] : state) {
+                    Field field;
+                    const auto label = nb::cast<std::string>(key);
+                    if (!from_array<double>(value, field) && !from_array<float>(value, field) &&
+                        !from_array<std::int64_t>(value, field) && !from_array<std::uint64_t>(value, field)) {
+                        Store::refuse(label, "is not an array of a known type");
+                    }
+                    store.fields[label] = std::move(field);
+                }
+                locked<Lock::Exclusive>(self, [&](bool) { self.load(store); });
+            },
+            "state"_a);
+}
+
+void bind_hedge(nb::module_& m) {
+    nb::class_<Hedge>(m, "Hedge")
+        .def(
+            "__init__",
+            [](Hedge* self, std::vector<Learner<double>*> learners, std::shared_ptr<Loss> loss, double rate, bool vote,
+               bool strict, bool sample_update, bool sample_combination, bool single, bool scale_chance,
+               double smoothing, double budget, std::size_t jobs) {
+                if (learners.empty()) throw std::invalid_argument("a pool needs learners");
+                new (self) Hedge(std::move(learners),
+                                 {std::move(loss), rate, vote, strict, sample_update, sample_combination, single,
+                                  scale_chance, smoothing, budget},
+                                 jobs);
+            },
+            "learners"_a, "loss"_a.none(), "rate"_a, "vote"_a, "strict"_a, "sample_update"_a, "sample_combination"_a,
+            "single"_a, "scale_chance"_a, "smoothing"_a, "budget"_a, "jobs"_a, nb::keep_alive<1, 2>())
+        .def("share", &Hedge::share, "common"_a)
+        .def(
+            "learn",
+            [](Hedge& self, const Input<double>& values, const Indices& indices, const Starts& starts, const Targets& y,
+               const std::optional<Targets>& weight, State<double> losses, State<std::int64_t> t,
+               State<std::uint64_t> draws, Output<double> combined) {
+                const Rows<double> X = rows<double>(values, indices, starts);
+                fits(y.shape(0), X.n);
+                if (weight) fits(weight->shape(0), X.n);
+                fits(losses.shape(0), self.components());
+                fits(t.shape(0), 1);
+                fits(draws.shape(0), 2);
+                fits(combined.shape(0), X.n);
+                fits(combined.shape(1), self.outputs());
+                Hedge::Memory memory{losses.data(), *t.data(), {}, {}};
+                memory.update.state = draws.data()[0];
+                memory.combination.state = draws.data()[1];
+                const auto keep = [&] {
+                    draws.data()[0] = memory.update.state;
+                    draws.data()[1] = memory.combination.state;
+                };
+                nb::gil_scoped_release release;
+                const auto guards = lock_all<Lock::Exclusive>(self.learners());
+                try {
+                    self.learn(X, y.data(), weight ? weight->data() : nullptr, memory, combined.data());
+                } catch (...) {
+                    keep();
+                    throw;
+                }
+                keep();
+            },
+            "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "weight"_a.none(), "losses"_a.noconvert(),
+            "t"_a.noconvert(), "draws"_a.noconvert(), "combined"_a.noconvert())
+        .def(
+            "scores",
+            [](const Hedge& self, const Input<double>& values, const Indices& indices, const Starts& starts,
+               const Targets& losses, Output<double> out) {
+                const Rows<double> X = rows<double>(values, indices, starts);
+                fits(losses.shape(0), self.components());
+                fits(out.shape(0), X.n);
+                fits(out.shape(1), self.outputs());
+                nb::gil_scoped_release release;
+                const auto guards = lock_all<Lock::Shared>(self.learners());
+                self.scores(X, losses.data(), out.data());
+            },
+            "values"_a, "indices"_a.none(), "starts"_a.none(), "losses"_a, "out"_a.noconvert());
+}
+
+}  // namespace
+}  // namespace onkel
+
+NB_MODULE(_core, m) {
+    using namespace onkel;
+
+    // The exceptions that Python has for them are handed in: the binding imports nothing of onkel.
+    static PyObject *diverged = PyExc_FloatingPointError, *too_large = PyExc_ValueError;
+    m.def(
+        "set_errors",
+        [](nb::object of_diverged, nb::object of_too_large) {
+            diverged = of_diverged.release().ptr();
+            too_large = of_too_large.release().ptr();
+        },
+        "diverged"_a, "too_large"_a);
+    nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+        const auto raise = [](PyObject* kind, const char* sentence, std::ptrdiff_t row) {
+            const nb::object number = row < 0 ? nb::none() : nb::object(nb::int_(row));
+            PyErr_SetObject(kind, nb::make_tuple(sentence, number).ptr());
+        };
+        try {
+            std::rethrow_exception(p);
+        } catch (const Diverged& error) {
+            raise(diverged, error.what(), error.row);
+        } catch (const TooLarge& error) {
+            raise(too_large, error.what(), error.row);
+        }
+    });
+    m.def("instruction_set", &instruction_set);
+
+    nb::class_<Kernel>(m, "Kernel");
+    nb::class_<Linear, Kernel>(m, "Linear").def(nb::init<>());
+    nb::class_<Polynomial, Kernel>(m, "Polynomial").def(nb::init<int, double>(), "degree"_a, "coef0"_a);
+    nb::class_<Sigmoid, Kernel>(m, "Sigmoid").def(nb::init<double, double>(), "gamma"_a, "coef0"_a);
+    nb::class_<Gaussian, Kernel>(m, "Gaussian").def(nb::init<double>(), "gamma"_a);
+    nb::class_<Laplacian, Kernel>(m, "Laplacian").def(nb::init<double>(), "gamma"_a);
+    nb::class_<Cauchy, Kernel>(m, "Cauchy").def(nb::init<double>(), "gamma"_a);
+    nb::class_<Constant, Kernel>(m, "Constant").def(nb::init<double>(), "value"_a);
+    using Kernels = std::vector<std::shared_ptr<Kernel>>;
+    nb::class_<Sum, Kernel>(m, "Sum").def(
+        "__init__", [](Sum* self, const Kernels& kernels) { new (self) Sum({kernels.begin(), kernels.end()}); },
+        "kernels"_a);
+    nb::class_<Product, Kernel>(m, "Product")
+        .def(
+            "__init__",
+            [](Product* self, const Kernels& kernels) { new (self) Product({kernels.begin(), kernels.end()}); },
+            "kernels"_a);
+
+    nb::class_<Loss>(m, "Loss");
+    nb::class_<Mistake, Loss>(m, "Mistake").def(nb::init<double, bool>(), "margin"_a, "strict_sign"_a);
+    nb::class_<Hinge, Loss>(m, "Hinge").def(nb::init<double, bool>(), "margin"_a, "closed"_a);
+    nb::class_<SquaredHinge, Loss>(m, "SquaredHinge").def(nb::init<double>(), "margin"_a);
+    nb::class_<Logistic, Loss>(m, "Logistic").def(nb::init<>());
+    nb::class_<Exponential, Loss>(m, "Exponential").def(nb::init<>());
+    nb::class_<Squared, Loss>(m, "Squared").def(nb::init<double>(), "epsilon"_a);
+    nb::class_<Absolute, Loss>(m, "Absolute").def(nb::init<>());
+    nb::class_<EpsilonInsensitive, Loss>(m, "EpsilonInsensitive").def(nb::init<double>(), "epsilon"_a);
+    nb::class_<Huber, Loss>(m, "Huber").def(nb::init<double>(), "delta"_a);
+    nb::class_<Quantile, Loss>(m, "Quantile").def(nb::init<double>(), "quantile"_a);
+
+    nb::class_<Update>(m, "Update");
+    nb::class_<Defer, Update>(m, "Defer").def(nb::init<>());
+    nb::class_<Perceptron, Update>(m, "Perceptron").def(nb::init<double>(), "eta"_a);
+    nb::class_<Gradient, Update>(m, "Gradient")
+        .def(nb::init<double, double, const std::string&, double>(), "eta"_a, "lam"_a, "schedule"_a, "radius"_a);
+    nb::class_<AdaGrad, Update>(m, "AdaGrad").def(nb::init<double>(), "eta"_a);
+    nb::class_<DistanceOverGradient, Update>(m, "DistanceOverGradient").def(nb::init<>());
+    nb::class_<SampledPassiveAggressive, Update>(m, "SampledPassiveAggressive")
+        .def(nb::init<double, double, double, bool>(), "eta"_a, "alpha"_a, "beta"_a, "divide"_a);
+    nb::class_<SampledGradient, Update>(m, "SampledGradient")
+        .def(nb::init<double, double, double>(), "eta"_a, "G"_a, "radius"_a);
+    nb::class_<SampledLogistic, Update>(m, "SampledLogistic")
+        .def(nb::init<const std::string&, double, double, double>(), "variant"_a, "eta"_a, "radius"_a, "c"_a);
+    nb::class_<Pegasos, Update>(m, "Pegasos").def(nb::init<double, bool>(), "lam"_a, "project"_a);
+    nb::class_<PassiveAggressive, Update>(m, "PassiveAggressive")
+        .def(nb::init<const std::string&, double, bool>(), "variant"_a, "C"_a, "divide"_a);
+    nb::class_<Implicit, Update>(m, "Implicit").def(nb::init<double, double>(), "eta"_a, "lam"_a);
+    nb::class_<AdaptiveThreshold, Update>(m, "AdaptiveThreshold")
+        .def(nb::init<double, double, double, double, bool, bool>(), "eta"_a, "lam"_a, "nu"_a, "start_at"_a, "margin"_a,
+             "clamp"_a);
+
+    using Cap = std::optional<double>;
+    nb::class_<Budget>(m, "Budget");
+    nb::class_<Unlimited, Budget>(m, "Unlimited").def(nb::init<>());
+    nb::class_<Truncate, Budget>(m, "Truncate").def(nb::init<double>(), "rounds"_a);
+    nb::class_<Stop, Budget>(m, "Stop").def(nb::init<std::size_t>(), "budget"_a);
+    nb::class_<Landmarks, Budget>(m, "Landmarks")
+        .def(nb::init<std::size_t, std::size_t, const std::string&>(), "budget"_a, "rank"_a, "switch"_a);
+    nb::class_<RemoveRandom, Budget>(m, "RemoveRandom")
+        .def(nb::init<std::size_t, bool, Cap>(), "budget"_a, "unbiased"_a, "cap"_a.none());
+    nb::class_<RemoveOldest, Budget>(m, "RemoveOldest")
+        .def(nb::init<std::size_t, bool, Cap>(), "budget"_a, "unbiased"_a, "cap"_a.none());
+    nb::class_<ReplaceSmallest, Budget>(m, "ReplaceSmallest")
+        .def(nb::init<std::size_t, bool, Cap>(), "budget"_a, "unbiased"_a, "cap"_a.none());
+    nb::class_<RemoveWeighted, Budget>(m, "RemoveWeighted")
+        .def(nb::init<std::size_t, Cap>(), "budget"_a, "cap"_a.none());
+    nb::class_<RemoveSmallest, Budget>(m, "RemoveSmallest").def(nb::init<std::size_t>(), "budget"_a);
+    nb::class_<RemoveByMargin, Budget>(m, "RemoveByMargin")
+        .def(nb::init<std::size_t, double, bool>(), "budget"_a, "beta"_a, "distil"_a);
+    nb::class_<RemoveByEvaluation, Budget>(m, "RemoveByEvaluation")
+        .def(nb::init<std::size_t, std::optional<std::size_t>>(), "budget"_a, "recent"_a.none());
+    nb::class_<Forget, Budget>(m, "Forget")
+        .def(nb::init<std::size_t, const std::string&, bool, bool>(), "budget"_a, "variant"_a, "absolute"_a,
+             "legacy_root"_a);
+
+    nb::class_<Merge, Budget>(m, "Merge").def(nb::init<std::size_t, const std::string&>(), "budget"_a, "search"_a);
+    nb::class_<TwinVectors, Budget>(m, "TwinVectors")
+        .def(nb::init<std::size_t, double, double, double, bool, double, bool>(), "budget"_a, "C"_a, "admit"_a,
+             "drop"_a, "bias"_a, "precision"_a, "by_margin"_a);
+    nb::class_<Project, Budget>(m, "Project")
+        .def(nb::init<std::optional<std::size_t>, double, bool, const std::optional<std::string>&, Cap, bool>(),
+             "budget"_a.none(), "tolerance"_a, "squared"_a, "rule"_a.none(), "U"_a.none(), "strict_sign"_a);
+    nb::class_<ProjectSmallest, Budget>(m, "ProjectSmallest").def(nb::init<std::size_t>(), "budget"_a);
+    nb::class_<Refit, Budget>(m, "Refit")
+        .def(nb::init<std::size_t, const std::string&, double>(), "budget"_a, "variant"_a, "C"_a);
+
+    nb::class_<DoubleUpdate, Budget>(m, "DoubleUpdate").def(nb::init<double, double>(), "C"_a, "rho"_a);
+    nb::class_<DualAscent, Budget>(m, "DualAscent")
+        .def(nb::init<std::size_t, double, double, const std::string&, bool>(), "budget"_a, "C"_a, "rho"_a,
+             "maintenance"_a, "cheap"_a);
+
+    nb::class_<Pursue, Budget>(m, "Pursue").def(nb::init<double, const std::string&>(), "error"_a, "schedule"_a);
+    nb::class_<PursueTogether, Budget>(m, "PursueTogether")
+        .def(nb::init<double, const std::string&, const std::string&>(), "error"_a, "schedule"_a, "put_back"_a);
+    nb::class_<SelectSubset, Budget>(m, "SelectSubset")
+        .def(nb::init<double, const std::string&, std::size_t>(), "error"_a, "schedule"_a, "candidates"_a);
+    nb::class_<InsertRemove, Budget>(m, "InsertRemove")
+        .def(nb::init<double, double>(), "insert_error"_a, "remove_error"_a);
+    nb::class_<Dissimilarity, Budget>(m, "Dissimilarity").def(nb::init<double>(), "threshold"_a);
+    nb::class_<Quantise, Budget>(m, "Quantise").def(nb::init<double>(), "radius"_a);
+    nb::class_<Novelty, Budget>(m, "Novelty")
+        .def(nb::init<double, double, const std::string&>(), "distance"_a, "surprise"_a, "rejected"_a);
+    nb::class_<Coherence, Budget>(m, "Coherence").def(nb::init<double, double>(), "coherence"_a, "ridge"_a);
+    nb::class_<AlmostLinearDependence, Budget>(m, "AlmostLinearDependence")
+        .def(nb::init<double, std::optional<std::size_t>>(), "nu"_a, "budget"_a.none());
+
+    nb::class_<Map>(m, "Map");
+    m.def("Fourier", &directions, "directions"_a, "reach"_a);
+    m.def("Orthogonal", &directions, "directions"_a, "reach"_a);
+    for (const char* name : {"Orthogonal", "Fastfood"}) {
+        m.def(name, &structured, "orders"_a, "diagonals"_a, "scale"_a, "components"_a, "columns"_a, "reach"_a);
+    }
+    m.def(
+        "Reparameterized",
+        [](const Input<double>& drawn, double start, double eta, double clip, double reach) {
+            return Map::of<Reparameterized>(table(drawn), start, eta, clip, reach);
+        },
+        "directions"_a, "start"_a, "eta"_a, "clip"_a, "reach"_a);
+
+    nb::class_<Common>(m, "Common")
+        .def(
+            "__init__", [](Common* self, const Input<double>& drawn) { new (self) Common(*table(drawn)); },
+            "directions"_a);
+    m.def(
+        "Stretched",
+        [](std::shared_ptr<Common> common, double factor, double reach) {
+            return std::make_shared<Map>([=](const Run& run) -> Started<FeatureMap> {
+                if (run.single) throw std::invalid_argument("pools are of doubles");
+                return std::make_unique<Stretched>(common, factor, reach);
+            });
+        },
+        "common"_a, "factor"_a, "reach"_a);
+
+    nb::class_<Hypothesis>(m, "Hypothesis");
+    nb::class_<Expansion, Hypothesis>(m, "Expansion")
+        .def(nb::init<KernelPointer, std::shared_ptr<const Budget>>(), "kernel"_a, "budget"_a);
+    nb::class_<Features, Hypothesis>(m, "Features").def(nb::init<std::shared_ptr<const Map>>(), "map"_a);
+    nb::class_<Dual, Hypothesis>(m, "Dual").def(
+        nb::init<KernelPointer, std::shared_ptr<const Map>, std::size_t, std::size_t, bool>(), "kernel"_a, "map"_a,
+        "budget"_a, "merge"_a, "insert_always"_a);
+
+    m.def("parse_libsvm", &libsvm, "text"_a, "base"_a);
+    m.def("parse_table", &cells, "text"_a, "separator"_a, "wanted"_a);
+
+    bind_learner<float>(m, "Learner32");
+    bind_learner<double>(m, "Learner64");
+    bind_hedge(m);
+}

@@ -1,0 +1,94 @@
+"""What budgets share: room for a number of terms, and what is asked of the terms."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onkel.core.part import Memory
+from onkel.hypotheses.terms import Budget, Terms
+from onkel.updates.base import Round
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Bounded(Budget):
+    """Budgets of at most `budget` terms."""
+
+    budget: int = 100
+
+    def __post_init__(self) -> None:
+        self._integer("budget", 1)
+
+    def full(self, f: Terms, round: Round) -> bool:
+        """Is there no room for another term?"""
+        return f.n == self.budget or round.room <= 0
+
+
+class Replace(Bounded):
+    """One term leaves when a new one finds no room; which one is the subclass's `victim`.
+
+    `unbiased` multiplies the survivors by n / (n - 1), n being the terms there were, so that a uniform removal keeps
+    E[f]. After a replacement, `cap` scales f down so that no |coefficient| exceeds it (BOGD).
+    """
+
+    traits: ClassVar[tuple[str, ...]] = ("room",)
+    unbiased: bool = False
+    cap: float | None = None
+
+    def __post_init__(self) -> None:
+        self._boolean("unbiased")
+        self._integer("budget", 2 if self.unbiased else 1)
+        if self.cap is not None:
+            self._positive("cap")
+
+    def victim(self, f: Terms, memory: Memory) -> int:
+        """The slot of the term that leaves."""
+        raise NotImplementedError
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is None:
+            return
+        full = self.full(f, round)
+        if full:
+            f.shrink(f.n / (f.n - 1) if self.unbiased and f.n > 1 else 1.0)
+            f.remove(self.victim(f, memory))
+        f.append(round, coef)
+        if full and self.cap is not None:
+            limit_coefficients(f, self.cap)
+
+
+def limit_coefficients(f: Terms, cap: float) -> None:
+    """f <- f * min(1, cap / max_i |coef_i|)."""
+    largest = abs(f.scale) * np.abs(f.coef).max()
+    if largest > cap:
+        f.shrink(cap / largest)
+
+
+def term_diagonals(f: Terms) -> Array:
+    """k(x_i, x_i) of every term."""
+    return np.array([f.diagonal(f.basis.row(i)) for i in range(f.n)])
+
+
+def own_output(coef: Array) -> Array:
+    """The output each perceptron term was made for: its only one, or the class with the positive entry."""
+    return np.argmax(coef, axis=1) if coef.shape[1] > 1 else np.zeros(len(coef), dtype=int)
+
+
+def own_margins(coef: Array, scores: Array) -> Array:
+    """Margins of scores at the terms' own examples, whose labels their perceptron coefficients tell."""
+    if coef.shape[1] == 1:
+        return np.sign(coef[:, 0]) * scores[:, 0]
+    i, own = np.arange(len(coef)), own_output(coef)
+    others = scores.copy()
+    others[i, own] = -np.inf
+    return np.asarray(scores[i, own] - others.max(axis=1))
+
+
+def removed(values: Array, i: int) -> Array:
+    """A copy without entry i, the last one in its place."""
+    rest = values[:-1].copy()
+    if i < len(rest):
+        rest[i] = values[-1]
+    return rest

@@ -1,0 +1,324 @@
+"""Double updates: a new term takes an old one along, and what leaves goes where it costs the dual least.
+
+With a_i = g_i y_i and 0 <= g_i <= limit_i (C times the weight of the example), f = sum_i a_i k(x_i, .) is a feasible
+point of the dual of the hinge, D = sum_i g_i - |f|^2 / 2. Moving the coefficients by -v, so that f loses
+Df = sum_i v_i k(x_i, .), gains DA = -sum_i v_i (y_i - f(x_i)) - |Df|^2 / 2. Terms know f at their own examples (column
+`score`) and their boxes (column `limit`), both divided by scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from onkel.budgets.base import Bounded, removed, term_diagonals
+from onkel.budgets.projection import append_neighbour, remove_neighbour
+from onkel.core.errors import Diverged, beyond, sane
+from onkel.core.linalg import Factor
+from onkel.core.part import Memory, Words, refuse_ignored
+from onkel.core.run import Run
+from onkel.core.ties import oldest_of_least
+from onkel.hypotheses.terms import Budget, Terms
+from onkel.updates.base import Round
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+RIDGE = 1e-10  # relative, on the diagonal of K: terms may depend on each other, and then the least solution is meant
+
+
+class Boxed(Budget):
+    """Budgets whose terms stay in boxes."""
+
+    traits: ClassVar[tuple[str, ...]] = ("own step",)
+    columns: ClassVar[Mapping[str, str]] = {"score": "scores", "limit": "weight"}
+
+    @property
+    def needs(self) -> Words:
+        return super().needs | {"leaves the step", "two classes", "unit hinge"}
+
+    def _refuse_bad_steps(self) -> None:
+        self._positive("C")
+        self._finite("C")
+        self._nonnegative("rho")
+
+
+class DoubleUpdate(Boxed):
+    """The new term's weight and that of the term it contradicts most are the best two for the dual (DUOL).
+
+    That term b has the least w = y_b y k(x_b, x) of those with a margin y_b f(x_b) below 1. Where there is none, or
+    w > -rho, the new term comes alone, with min(C, loss / k(x, x)).
+    """
+
+    C: float = 1.0
+    rho: float = 0.0
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(0.4), cls(2.0, 0.2)
+
+    def __post_init__(self) -> None:
+        self._refuse_bad_steps()
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is not None:
+            climb(f, round, round.k, limit_of(round, self.C), self.rho)
+
+
+def limit_of(round: Round, C: float) -> float:
+    """The upper bound C * weight on the new term's dual variable.
+
+    It must be finite: two equal examples with opposite labels drive their variables to the bound.
+    """
+    limit = C * round.weight
+    if not sane(limit):
+        raise Diverged(beyond("C times the sample weight is", limit))
+    return limit
+
+
+def climb(f: Terms, round: Round, k: Array, limit: float, rho: float) -> bool:
+    """The update of `DoubleUpdate`, where there is a loss; k is the kernel row of the example. Did a term enter?"""
+    y, s = round.y, float(f.scores(k)[0])
+    loss = 1 - y * s
+    if loss <= 0:
+        return False
+    g = min(limit, loss / round.kxx)
+    w = np.sign(f.coef[:, 0]) * y * k
+    b = in_conflict(f, w)
+    if b is not None and w[b] <= -rho:
+        k_b, y_b, box = f.row(f.basis.row(b)), np.sign(f.coef[b, 0]), Box(f)
+        g, more = double_step(round.kxx, k_b[b], w[b], loss, 1 - y_b * box.s[b], limit, box.room[b])
+        step = np.zeros(f.n)
+        step[b] = more * y_b
+        move(f, step, step[b] * k_b)
+        s += step[b] * k[b]
+    f.basis["score"][:, 0] += g * y * k / f.scale
+    f.append(round, np.array([g * y]))
+    f.basis["score"][-1], f.basis["limit"][-1] = (s + g * y * round.kxx) / f.scale, limit / f.scale
+    return True
+
+
+def rounding(f: Terms) -> float:
+    """Losses up to this count as zero: unbounded steps leave margins at exactly 1, and rounding must not decide."""
+    return 1e-5 if f.run.dtype == np.float32 else 1e-9
+
+
+def in_conflict(f: Terms, w: Array) -> int | None:
+    """The term of least w among those of a margin below 1, the oldest among equals."""
+    margins = np.sign(f.coef[:, 0]) * f.scale * f.basis["score"][:, 0]
+    below = margins < 1 - rounding(f)
+    return oldest_of_least(np.where(below, w, np.inf), f.born) if below.any() else None
+
+
+def double_step(
+    k: float, k_b: float, w: float, loss: float, loss_b: float, limit: float, room: float
+) -> tuple[float, float]:
+    """The best weight g <= limit of the new term and growth q <= room of term b, for w <= 0 and positive losses.
+
+    They maximise g loss + q loss_b - (k g^2 + k_b q^2 + 2 w g q) / 2, and wish to grow together, so that only the upper
+    bounds matter: the inside, or else the better of two edges.
+    """
+    determinant = k * k_b - w * w
+    if determinant > 1e-12 * k * k_b:
+        g, q = (k_b * loss - w * loss_b) / determinant, (k * loss_b - w * loss) / determinant
+        if g <= limit and q <= room:
+            return g, q
+    edges = (limit, min((loss_b - w * limit) / k_b, room)), (min((loss - w * room) / k, limit), room)
+    return max(edges, key=lambda e: e[0] * (loss - k * e[0] / 2 - w * e[1]) + e[1] * (loss_b - k_b * e[1] / 2))
+
+
+class Box:
+    """The terms as a point of the dual, with the factor `scale` in."""
+
+    def __init__(self, f: Terms) -> None:
+        self.a, self.s, limit = (f.scale * column[:, 0] for column in (f.coef, f.basis["score"], f.basis["limit"]))
+        y = np.sign(self.a)
+        self.slack = y - self.s
+        self.room = np.maximum(limit - np.abs(self.a), 0.0)
+        self.least, self.most = np.minimum(0, y * limit), np.maximum(0, y * limit)
+
+    def clip(self, v: Array, j: int) -> Array:
+        """The v nearest to this one whose coefficients a - v stay in their boxes, and which takes all of term j."""
+        v = np.clip(v, self.a - self.most, self.a - self.least)
+        v[j] = self.a[j]
+        return v
+
+
+def move(f: Terms, step: Array, change: Array) -> None:
+    """Move the coefficients by `step`, which changes f at the terms by `change`; rounding stays in the boxes."""
+    box = Box(f)
+    f.change(np.clip(box.a + step, box.least, box.most)[:, None] / f.scale)
+    f.basis["score"][:, 0] += change / f.scale
+
+
+class DualAscent(Bounded, Boxed):
+    """`DoubleUpdate` on a budget: when full, a term leaves first, and the loss is computed again (BDUOL).
+
+    The others take over what they can, within their boxes, of the term j that leaves: nothing ("remove"); the nearest
+    term, in feature space, its projection on that one ("nearest"); all of them its projection on their span, cut off
+    at the boxes ("approximate"), or the best there is in the boxes ("project"). The term with the largest DA leaves,
+    `cheap`: the one that "remove" would choose; and with it those that are left with nothing.
+    """
+
+    C: float = 1.0
+    rho: float = 0.0
+    maintenance: str = "nearest"
+    cheap: bool = False
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (
+            cls(8, 0.4, 0.2, "remove"),
+            cls(8, 0.4),
+            cls(8, 0.4, 0.0, "approximate", True),
+            cls(8, 0.4, 0.0, "project"),
+        )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_bad_steps()
+        self._one_of("maintenance", "remove", "project", "approximate", "nearest")
+        self._boolean("cheap")
+        if self.maintenance == "remove":
+            refuse_ignored(self, 'maintenance="remove"', "cheap")
+
+    def start(self, run: Run) -> Memory:
+        if self.maintenance == "remove":
+            return {}
+        if self.maintenance == "nearest":  # of each term its nearest (-1: it is alone) and their kernel value, by slot
+            return {"nearest": np.zeros(0, np.int64), "affinity": np.zeros(0)}
+        return {"K": np.zeros((0, 0)), "factor": Factor(inverse=not self.cheap, dependent=0.0)}
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is None or (
+            f.n == self.budget and round.loss <= rounding(f)
+        ):  # no term leaves for a loss that is only rounding
+            return
+        k, limit = round.k, limit_of(round, self.C)
+        if f.n == self.budget:
+            k = self._make_room(f, k, memory)
+        if climb(f, round, k, limit, self.rho):
+            self._admit(f, k, round.kxx, memory)
+
+    def _make_room(self, f: Terms, k: Array, memory: Memory) -> Array:
+        """What is left of the kernel row k."""
+        box, diagonal = Box(f), term_diagonals(f)
+        size = np.abs(box.a * box.slack) + box.a**2 * diagonal
+        j = oldest_of_least(-self._ascents(box, diagonal, memory), f.born, float(size.max()))
+        if "K" in memory:
+            v = self._share(box, j, memory)
+            change = memory["K"] @ v
+        else:
+            v = np.zeros(f.n)
+            v[j] = box.a[j]
+            nearest, part = self._to_nearest(box, diagonal, memory)
+            if part[j] != 0:
+                v[nearest[j]] = -part[j]
+            change = sum((v[i] * f.row(f.basis.row(int(i))) for i in np.flatnonzero(v)), np.zeros(f.n))
+        move(f, -v, -change)
+        for i in reversed(range(f.n)):
+            if abs(f.coef[i, 0]) <= 1e-12 * f.basis["limit"][i, 0]:
+                f.remove(i)
+                k = removed(k, i)
+                self._dismiss(f, i, memory)
+        return k
+
+    def _ascents(self, box: Box, diagonal: Array, memory: Memory) -> Array:
+        """DA for every term, or for its plain removal."""
+        removal = -box.a * box.slack - box.a**2 * diagonal / 2
+        if self.cheap or self.maintenance == "remove":
+            return np.asarray(removal)
+        if self.maintenance == "nearest":
+            i, part = self._to_nearest(box, diagonal, memory)
+            return np.asarray(removal + part * (box.slack[i] + box.a * memory["affinity"] - part * diagonal[i] / 2))
+        P = memory["factor"].inverse()
+        V = np.array([self._share(box, j, memory, P[j]) for j in range(len(P))])
+        return np.asarray(-V @ box.slack - ((V @ memory["K"]) * V).sum(axis=1) / 2)
+
+    def _to_nearest(self, box: Box, diagonal: Array, memory: Memory) -> tuple[Array, Array]:
+        """For every term its nearest other, and what that one would take over."""
+        if self.maintenance == "remove":
+            return np.zeros(len(box.a), np.int64), np.zeros(len(box.a))
+        i = memory["nearest"]
+        part = box.a * memory["affinity"] / diagonal[i]
+        return i, np.where(i < 0, 0.0, np.clip(part, box.least[i] - box.a[i], box.most[i] - box.a[i]))
+
+    def _share(self, box: Box, j: int, memory: Memory, row: Array | None = None) -> Array:
+        """The v of giving up term j; `row` is that of K^-1, where a rough answer will do."""
+        K, factor = memory["K"], memory["factor"]
+        v = box.clip(box.a[j] * (residual(factor, K, j) if row is None else row / row[j]), j)
+        if self.maintenance == "approximate":
+            return v
+        least, most = box.a - box.most, box.a - box.least
+        least[j] = most[j] = box.a[j]
+        return smallest_in_box(K + RIDGE * np.diag(np.diag(K)), v, least, most)
+
+    # -- what is remembered of the terms
+
+    def _admit(self, f: Terms, k: Array, kxx: float, memory: Memory) -> None:
+        """A term has entered."""
+        if "nearest" in memory:
+            append_neighbour(f, np.append(k, kxx), memory)
+        elif "K" in memory:
+            K = memory["K"]
+            memory["K"] = np.block([[K, k[:, None]], [k[None], np.array([[kxx]])]])
+            memory["factor"].append(k, kxx * (1 + RIDGE))
+
+    def _dismiss(self, f: Terms, slot: int, memory: Memory) -> None:
+        """A term has left, and the last one taken its slot."""
+        if "nearest" in memory:
+            remove_neighbour(f, slot, memory)
+        elif "K" in memory:
+            order = removed(np.arange(f.n + 1), slot)
+            K = memory["K"] = memory["K"][np.ix_(order, order)]
+            memory["factor"].remove(slot)
+            memory["factor"].refresh(lambda: K + RIDGE * np.diag(np.diag(K)))
+
+
+def residual(factor: Factor, K: Array, j: int) -> Array:
+    """Coefficients of k(x_j, .) less its projection on the other terms: v_j = 1, and K v is 0 elsewhere.
+
+    From the inverse of K with a ridge, then two corrections with K itself take the ridge's bias away.
+    """
+    unit = np.zeros(len(K))
+    unit[j] = 1
+    p, _ = factor.project(unit, 0.0)
+    v = p / p[j]
+    for _ in range(2):
+        wrong = K @ v
+        wrong[j] = 0
+        q, _ = factor.project(wrong, 0.0)
+        v -= q - p * (q[j] / p[j])
+    return np.asarray(v)
+
+
+def smallest_in_box(K: Array, v: Array, least: Array, most: Array) -> Array:
+    """The v of least v'Kv between its bounds, from one that is there: an active set method.
+
+    Go to the least over the free entries, or to the first bound on the way; once there, free the entry that most
+    wishes to leave its bound.
+    """
+    v, free = v.copy(), (least < v) & (v < most)
+    enough = 1e-14 * K.diagonal().max() * max(np.abs(least).max(), np.abs(most).max())
+    for _ in range(100 + 10 * len(v)):  # it ends sooner, but for kernels that are none
+        step = np.zeros(len(v))
+        step[free] = np.linalg.solve(K[np.ix_(free, free)], -(K @ v)[free])
+        room = np.where(step > 0, most - v, v - least)
+        lengths = np.divide(room, np.abs(step), out=np.full(len(v), np.inf), where=step != 0)
+        first = int(np.argmin(lengths))
+        if lengths[first] < 1:
+            v += lengths[first] * step
+            v[first] = most[first] if step[first] > 0 else least[first]
+            free[first] = False
+            continue
+        v = np.clip(v + step, least, most)
+        slope = K @ v
+        wish = np.where(v < most, -slope, -np.inf)
+        wish = np.maximum(wish, np.where(v > least, slope, -np.inf))
+        wish[free] = 0
+        first = int(np.argmax(wish))
+        if wish[first] <= enough:
+            break
+        free[first] = True
+    return v

@@ -1,0 +1,285 @@
+"""Budgets that project: what a term would have added, or leaves behind, goes to the terms that stay.
+
+`Project`, `ProjectSmallest` and `Refit("projecting")` keep a factorisation of the kernel matrix (`linalg.Factor`, in
+their memory). They never store an example that depends linearly on the terms (a duplicate, say): the stored terms
+express its step exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from onkel.budgets.base import Bounded, removed, term_diagonals
+from onkel.core.linalg import DEPENDENT, Factor
+from onkel.core.part import Memory, Words, refuse_ignored
+from onkel.core.run import Run
+from onkel.core.ties import oldest_of_least
+from onkel.hypotheses.terms import Budget, Terms
+from onkel.losses import Hinge
+from onkel.updates.base import Round
+
+Array = np.ndarray[Any, np.dtype[Any]]
+FAR = 1e-9  # a kernel value, relative to k(x, x), that counts as zero when neighbours are sought
+
+
+def append_or_project(f: Terms, round: Round, coef: Array, factor: Factor) -> bool:
+    """A new term, unless it depends on those there are: then its step goes to them. Is there a new one?"""
+    d, distance2 = factor.project(round.k, round.kxx)
+    if distance2 == 0:
+        f.add(d, coef)
+        return False
+    factor.append(round.k, round.kxx)
+    f.append(round, coef)
+    return True
+
+
+def remove_and_project(f: Terms, i: int, factor: Factor) -> None:
+    """Term i leaves; its projection on the others stays."""
+    x, a = f.basis.row(i), f.scale * f.coef[i]
+    f.remove(i)
+    factor.remove(i)
+    factor.refresh(f.matrix)
+    f.add(factor.project(f.row(x), f.diagonal(x))[0], a)
+
+
+class Project(Budget):
+    """The step goes to the span of the terms if that is near, or the budget is full (Projectron).
+
+    With d = K^-1 k(x) the projection of k(x, .) and delta its distance to the span: the step coef * k(x, .) becomes
+    coef * sum_i d_i k(x_i, .) if delta <= tolerance (`squared`: delta^2, as in the authors' own library) or there are
+    `budget` terms (None: no limit), and a new term otherwise.
+
+    A `rule` adds margin steps (Projectron++), for the Hinge and a Perceptron: where the answer is right but the loss l
+    is in (0, 1), the projected step is taken with tau = min(l / p, 1), p = k(x, x) - delta^2, if
+    2 l - tau p - 2 U delta >= 0 ("icml"), or with tau = min(l / p, 2 (l - delta / tolerance) / p, 1) if
+    l > delta / tolerance ("jmlr"). With `strict_sign` a score of 0 is a right answer to a positive example.
+    """
+
+    budget: int | None = None
+    tolerance: float = 0.0
+    squared: bool = False
+    rule: str | None = None
+    U: float | None = None
+    strict_sign: bool = False
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (
+            cls(),
+            cls(8, 0.4),
+            cls(20, 0.4, squared=True, rule="icml", U=0.3),
+            cls(None, 0.7, rule="jmlr", strict_sign=True),
+        )
+
+    def __post_init__(self) -> None:
+        if self.budget is not None:
+            self._integer("budget", 1)
+        self._nonnegative("tolerance")
+        self._finite("tolerance")
+        self._boolean("squared", "strict_sign")
+        self._one_of("rule", None, "icml", "jmlr")
+        if self.rule != "icml":
+            refuse_ignored(self, f"rule={self.rule!r}", "U")
+        if self.rule is None:
+            refuse_ignored(self, "rule=None", "strict_sign")
+        if self.U is not None:
+            self._nonnegative("U")
+            self._finite("U")
+        self._require("U", self.rule != "icml" or self.reach is not None, 'given for the rule "icml" without a budget')
+
+    @property
+    def needs(self) -> Words:
+        return super().needs | ({"hinge"} if self.rule is not None else set())
+
+    @property
+    def reach(self) -> float | None:
+        """U: given, or 1/4 sqrt((B + 1) / ln(B + 1)) from the budget B."""
+        if self.U is not None or self.budget is None:
+            return self.U
+        return 0.25 * math.sqrt((self.budget + 1) / math.log(self.budget + 1))
+
+    def start(self, run: Run) -> Memory:
+        return {"factor": Factor()}
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is None:
+            return
+        factor: Factor = memory["factor"]
+        d, distance2 = factor.project(round.k, round.kxx)
+        if self.rule is not None and not self._mistaken(round):
+            f.add(d, coef * self._margin_step(round, distance2))
+        elif f.n > 0 and (distance2 == 0 or self._near(distance2) or f.n == self.budget):
+            f.add(d, coef)
+        else:
+            factor.append(round.k, round.kxx)
+            f.append(round, coef)
+
+    def _near(self, distance2: float) -> bool:
+        return (distance2 if self.squared else math.sqrt(distance2)) <= self.tolerance
+
+    def _mistaken(self, round: Round) -> bool:
+        """Is the answer wrong?"""
+        if len(round.s) == 1:
+            right = self.strict_sign and round.s[0] == 0 and round.y > 0
+            return bool(round.y * round.s[0] <= 0) and not right
+        return int(np.argmax(round.s)) != int(round.y)
+
+    def _margin_step(self, round: Round, distance2: float) -> float:
+        """tau; 0 where nothing is to be done."""
+        loss, p, delta = round.loss, round.kxx - distance2, math.sqrt(distance2)
+        if p <= 0 or loss >= 1:
+            return 0.0
+        if self.rule == "icml":
+            tau = min(loss / p, 1.0)
+            assert self.reach is not None
+            return tau if 2 * loss - tau * p - 2 * self.reach * delta >= 0 else 0.0
+        if delta > 0 and self.tolerance == 0:
+            return 0.0
+        spare = loss - (delta / self.tolerance if delta > 0 else 0.0)
+        return min(loss / p, 2 * spare / p, 1.0) if spare > 0 else 0.0
+
+
+class ProjectSmallest(Bounded):
+    """Over budget, the term with the least |coef|^2 k(x, x), perhaps the new one, is projected on the others (BSGD)."""
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (cls(8),)
+
+    def start(self, run: Run) -> Memory:
+        return {"factor": Factor()}
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is not None and append_or_project(f, round, coef, memory["factor"]) and f.n > self.budget:
+            smallest = oldest_of_least((f.coef**2).sum(axis=1) * term_diagonals(f), f.born)
+            remove_and_project(f, smallest, memory["factor"])
+
+
+class Refit(Bounded):
+    """When full, the term that others express best leaves to the new one, and what they can express stays (BPA).
+
+    Term r is projected on the new one ("simple"), on that and the stored one nearest to r ("nearest"), or on all
+    others ("projecting"); the r of the least |coef_r|^2 |residual_r|^2 leaves, the oldest among equals.
+
+    "plain" drops it as it is, namely the r of the least |f^r - f|^2 / 2 + C l(f^r), where f^r is the new function
+    without r and l the hinge (a sample weight multiplies C).
+    """
+
+    traits: ClassVar[tuple[str, ...]] = ("room",)
+    variant: str = "simple"
+    C: float = 1.0
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(8), cls(8, "nearest"), cls(8, "projecting"), cls(8, "plain", 0.4), cls(1, "nearest")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._one_of("variant", "simple", "nearest", "projecting", "plain")
+        self._positive("C")
+        self._require("C", self.variant != "plain" or math.isfinite(self.C), 'finite for the variant "plain"')
+        if self.variant != "plain":
+            refuse_ignored(self, f"variant={self.variant!r}", "C")
+
+    def start(self, run: Run) -> Memory:
+        if self.variant == "projecting":
+            return {"factor": Factor(inverse=True)}
+        if self.variant == "nearest":  # of each term its nearest (-1: it is alone) and their kernel value, by slot
+            return {"nearest": np.zeros(0, dtype=np.int64), "affinity": np.zeros(0)}
+        return {}
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is None:
+            return
+        if self.variant == "projecting":
+            full = self.full(f, round)
+            if append_or_project(f, round, coef, memory["factor"]) and full:
+                residual = 1 / memory["factor"].diagonal()
+                remove_and_project(f, self._cheapest(f, residual[:-1]), memory["factor"])
+            return
+        full = self.full(f, round)
+        f.append(round, coef)
+        k = np.append(round.k, round.kxx)
+        leaves = self._redistribute(f, round, k, memory) if full else None
+        if self.variant == "nearest":
+            append_neighbour(f, k, memory)
+        if leaves is not None:
+            f.remove(leaves)
+            if self.variant == "nearest":
+                remove_neighbour(f, leaves, memory)
+
+    @staticmethod
+    def _cheapest(f: Terms, residual: Array) -> int:
+        """Who leaves, from the squared residuals of all but the new one."""
+        size2 = (f.coef[:-1] ** 2).sum(axis=1)
+        return oldest_of_least(size2 * residual, f.born, float((size2 * term_diagonals(f)[:-1]).max()))
+
+    def _redistribute(self, f: Terms, round: Round, k: Array, memory: Memory) -> int:
+        """Who leaves, after the others got its share; `k` is the new example's row, itself included."""
+        if self.variant == "plain":
+            return self._dispensable(f, round, k)
+        old, (k, kxx) = np.arange(f.n - 1), (k[:-1], k[-1])
+        diagonal = term_diagonals(f)[:-1]
+        nearest = memory.get("nearest", old * 0 - 1)
+        knn, kn, own = diagonal[nearest], k[nearest], memory.get("affinity", k * 0)
+        determinant = kxx * knn - kn**2
+        pair = (nearest >= 0) & (determinant > DEPENDENT * kxx * knn)
+        determinant[~pair] = 1.0
+        on_new = np.where(pair, (knn * k - kn * own) / determinant, k / kxx)
+        on_nearest = np.where(pair, (kxx * own - kn * k) / determinant, 0.0)
+        r = self._cheapest(f, np.maximum(diagonal - k * on_new - own * on_nearest, 0.0))
+        step = np.zeros(f.n)
+        step[nearest[r]] = on_nearest[r]
+        step[-1] = on_new[r]
+        f.add(step, f.scale * f.coef[r])
+        return r
+
+    def _dispensable(self, f: Terms, round: Round, k: Array) -> int:
+        a, s, C = f.scale * f.coef, f.scores(k), self.C * round.weight
+        new, diagonal = a[-1], term_diagonals(f)
+        length2 = (a**2).sum(axis=1) * diagonal + new @ new * k[-1] - 2 * (a @ new) * k
+        loss = np.array([Hinge()(round.y, s - a[r] * k[r])[0] for r in range(f.n)])
+        return oldest_of_least((length2 / 2 + C * loss)[:-1], f.born, float(new @ new * k[-1]))
+
+
+def append_neighbour(f: Terms, k: Array, memory: Memory) -> None:
+    """The newest term, whose row is `k`, finds its nearest, and may be nearer to others than theirs."""
+    near, diagonal = memory["nearest"], term_diagonals(f)
+    k = zero_if_negligible(k, diagonal)
+    theirs = np.where(near >= 0, diagonal[near] - 2 * memory["affinity"], np.inf)
+    closer = diagonal[-1] - 2 * k[:-1] < theirs
+    memory["nearest"] = np.append(np.where(closer, f.n - 1, near), -1)
+    memory["affinity"] = np.append(np.where(closer, k[:-1], memory["affinity"]), 0.0)
+    find_nearest(f, f.n - 1, k, memory)
+
+
+def remove_neighbour(f: Terms, i: int, memory: Memory) -> None:
+    """Term i has left: those it was nearest to find another."""
+    near = removed(memory["nearest"], i)
+    orphans = np.flatnonzero(near == i).tolist()
+    near[near == f.n] = i
+    memory["nearest"], memory["affinity"] = near, removed(memory["affinity"], i)
+    diagonal = term_diagonals(f)
+    equal = bool(f.n and diagonal.min() == diagonal.max())
+    oldest = int(np.argmin(f.born)) if f.n else -1
+    for j in orphans:
+        if equal and memory["affinity"][j] == 0 and j != oldest:
+            memory["nearest"][j] = oldest  # far from all others, so that all of them are equals
+        else:
+            find_nearest(f, j, zero_if_negligible(f.row(f.basis.row(j)), diagonal), memory)
+
+
+def zero_if_negligible(k: Array, diagonal: Array) -> Array:
+    """Kernel values with those that cannot be told from 0 set to it, so that what is far away is equally far."""
+    return np.where(np.abs(k) < FAR * diagonal, 0.0, k)
+
+
+def find_nearest(f: Terms, i: int, k: Array, memory: Memory) -> None:
+    """Find the nearest of term i, whose row is `k`: the least k_jj - 2 k_ij, the oldest among equals."""
+    distance = term_diagonals(f) - 2 * k
+    distance[i] = np.inf
+    j = oldest_of_least(distance, f.born) if f.n > 1 else -1
+    memory["nearest"][i], memory["affinity"][i] = j, k[j] if j >= 0 else 0.0

@@ -1,0 +1,157 @@
+"""Removal: a term leaves as it is when a new one comes, or the new one is refused."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from onkel.budgets.base import Bounded, Replace, limit_coefficients, term_diagonals
+from onkel.core.part import Memory
+from onkel.core.random import Random, pick
+from onkel.core.run import Run
+from onkel.core.ties import oldest_of_least
+from onkel.hypotheses.terms import Budget, Terms
+from onkel.updates.base import Round
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Truncate(Budget):
+    """Terms live for `rounds` rounds (NORMA): round t scores with those born in t - rounds .. t - 1."""
+
+    rounds: int = 100
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (cls(12),)
+
+    def __post_init__(self) -> None:
+        self._integer("rounds", 1)
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is not None:
+            f.append(round, coef)
+        if f.n and f.born.min() <= round.t - self.rounds:  # one enters a round, so at most one leaves
+            f.remove(int(np.argmin(f.born)))
+
+
+class Stop(Bounded):
+    """The first `budget` terms are kept, later ones refused (Stoptron)."""
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(8), cls(40)
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is not None and f.n < self.budget:
+            f.append(round, coef)
+
+
+class RemoveRandom(Replace):
+    """A term drawn uniformly leaves (RBP; BOGD with `unbiased` and `cap`)."""
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(8), cls(8, unbiased=True, cap=0.5)
+
+    def start(self, run: Run) -> Memory:
+        return {"random": Random(run.seed, "removal")}
+
+    def victim(self, f: Terms, memory: Memory) -> int:
+        return int(memory["random"].below(f.n))
+
+
+class RemoveOldest(Replace):
+    """First in, first out."""
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(8), cls(8, unbiased=True, cap=0.5)
+
+    def victim(self, f: Terms, memory: Memory) -> int:
+        return int(np.argmin(f.born))
+
+
+class ReplaceSmallest(Replace):
+    """The term of least |coef| makes room; the oldest among equals."""
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(8), cls(8, unbiased=True, cap=0.5)
+
+    def victim(self, f: Terms, memory: Memory) -> int:
+        return oldest_of_least(np.linalg.norm(f.coef, axis=1), f.born)
+
+
+class RemoveWeighted(Bounded):
+    """A random term leaves, small ones with higher probability; the others are rescaled (BOGD++).
+
+    They are rescaled so that E[f] is unchanged.
+
+    Term i stays with probability q_i = min(1, s |coef_i| sqrt(k_ii)), where s makes the q_i sum to B - 1;
+    survivors are divided by q_i. `cap` as in `Replace`.
+    """
+
+    cap: float | None = None
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(8), cls(8, cap=0.5)
+
+    def __post_init__(self) -> None:
+        self._integer("budget", 2)
+        if self.cap is not None:
+            self._positive("cap")
+
+    def start(self, run: Run) -> Memory:
+        return {"random": Random(run.seed, "removal")}
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is None:
+            return
+        full = f.n == self.budget
+        if full:
+            weight = np.linalg.norm(f.coef, axis=1) * np.sqrt(term_diagonals(f))
+            keep = keep_probabilities(weight, f.n - 1)
+            leaves = pick(1 - keep, memory["random"].uniform())
+            keep[leaves] = 1.0  # whatever it was: it leaves
+            f.change(f.coef / keep[:, None])
+            f.remove(leaves)
+        f.append(round, coef)
+        if full and self.cap is not None:
+            limit_coefficients(f, self.cap)
+
+
+def keep_probabilities(weight: Array, total: float) -> Array:
+    """q_i = min(1, s * weight_i) with s such that they sum to `total` (water-filling)."""
+    keep = np.zeros(len(weight))
+    free = np.ones(len(weight), dtype=bool)
+    while free.any():
+        mass = weight[free].sum()
+        remaining = total - np.count_nonzero(~free)
+        if mass <= 0:
+            keep[free] = remaining / np.count_nonzero(free)
+            break
+        keep[free] = weight[free] * (remaining / mass)
+        over = free & (keep > 1)
+        if not over.any():
+            break
+        keep[over] = 1.0
+        free &= ~over
+    return keep
+
+
+class RemoveSmallest(Bounded):
+    """The term with the least |coef|^2 k(x, x) leaves, the new one included (BSGD)."""
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (cls(8),)
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is None:
+            return
+        f.append(round, coef)
+        if f.n > self.budget:
+            f.remove(oldest_of_least((f.coef**2).sum(axis=1) * term_diagonals(f), f.born))

@@ -1,0 +1,147 @@
+"""Budgets that keep f at every stored example, and remove a term without which examples are still classified well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from onkel.budgets.base import Bounded, own_margins, own_output, removed, term_diagonals
+from onkel.core.basis import Basis
+from onkel.core.part import Memory, refuse_ignored
+from onkel.core.run import Run
+from onkel.core.scores import decided
+from onkel.core.ties import oldest_of_least
+from onkel.hypotheses.terms import Terms
+from onkel.updates.base import Round
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Scored(Bounded):
+    """Budgets that keep f at every stored example, in the column `score` (divided by scale).
+
+    Kept up to date in one kernel row per change, so that choosing a victim costs no Gram matrix.
+    """
+
+    columns: ClassVar[Mapping[str, str]] = {"score": "scores"}
+
+    def victim(self, f: Terms, memory: Memory) -> int:
+        """The slot of the term that leaves when there is no room."""
+        raise NotImplementedError
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        if coef is None:
+            return
+        k = round.k
+        if f.n == self.budget:
+            leaves = self.victim(f, memory)
+            k = removed(k, leaves)
+            forget(f, leaves)
+        s, inner = f.coef.T @ k, coef / f.scale
+        f.basis["score"][:] += np.outer(k, inner)
+        f.append(round, coef, score=s + inner * round.kxx)
+
+
+class RemoveByMargin(Scored):
+    """Removes the term whose own example has the largest margin without it (Budget Perceptron).
+
+    That is argmax_j y_j (f(x_j) - coef_j k_jj). With `distil`, after the new term entered, further terms leave while
+    any such margin exceeds `beta`.
+    """
+
+    beta: float = 0.0
+    distil: bool = False
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(8), cls(8, beta=0.2, distil=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._nonnegative("beta")
+        self._boolean("distil")
+        if not self.distil:
+            refuse_ignored(self, "distil=False", "beta")
+
+    def victim(self, f: Terms, memory: Memory) -> int:
+        return oldest_of_least(-margins_without(f), f.born, largest_term(f))
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        super().insert(f, round, coef, memory)
+        while coef is not None and self.distil and f.n:
+            leaves = self.victim(f, memory)
+            if f.scale * margins_without(f)[leaves] <= self.beta:
+                break
+            forget(f, leaves)
+
+
+def margins_without(f: Terms) -> Array:
+    """The margin each term's example keeps if the term leaves, divided by scale."""
+    return own_margins(f.coef, f.basis["score"] - f.coef * term_diagonals(f)[:, None])
+
+
+def largest_term(f: Terms) -> float:
+    """max_j |coef_j| k_jj: the size of what margins are made of."""
+    return float((np.abs(f.coef) * term_diagonals(f)[:, None]).max())
+
+
+def forget(f: Terms, i: int) -> None:
+    """Remove term i and take its part out of the column `score`."""
+    k = f.row(f.basis.row(i))
+    f.basis["score"][:] -= np.outer(k, f.coef[i])
+    f.remove(i)
+
+
+class RemoveByEvaluation(Scored):
+    """Removes the term without which f makes the fewest mistakes on the evaluation set (Tighter Budget Perceptron).
+
+    The set is the last `recent` examples of the stream (None: as many as the budget), the current one
+    included, and those stored; ties go to the rule of `RemoveByMargin`.
+    """
+
+    recent: int | None = None
+    per_output: ClassVar[Mapping[str, str]] = {"recent.y": "targets"}
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(8), cls(8, recent=0), cls(8, recent=20)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.recent is not None:
+            self._integer("recent", 0)
+
+    def start(self, run: Run) -> Memory:
+        return {"recent": Basis(run.columns, run.dtype, run.sparse, {"born": 1, "y": 1})}  # a table of examples
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        size = self.budget if self.recent is None else self.recent
+        seen = memory["recent"]
+        if size:
+            if seen.n == size:
+                seen.remove(int(np.argmin(seen["born"][:, 0])))
+            seen.append(round.x, born=round.t, y=round.y)
+        super().insert(f, round, coef, memory)
+
+    def victim(self, f: Terms, memory: Memory) -> int:
+        """argmin_j of the mistakes of f - coef_j k(x_j, .) on the evaluation set."""
+        mistakes = np.zeros(f.n)
+        for i in range(f.n):
+            label = float(own_output(f.coef[i : i + 1])[0]) if f.run.outputs > 1 else float(np.sign(f.coef[i, 0]))
+            mistakes += mistakes_without(f, f.row(f.basis.row(i)), label)
+        seen = memory["recent"]
+        stored = set(f.born)
+        for i in range(seen.n):
+            if seen["born"][i, 0] not in stored:
+                mistakes += mistakes_without(f, f.row(seen.row(i)), float(seen["y"][i, 0]))
+        margins = margins_without(f)
+        margins[mistakes > mistakes.min()] = -np.inf
+        return oldest_of_least(-margins, f.born, largest_term(f))
+
+
+def mistakes_without(f: Terms, k: Array, y: float) -> Array:
+    """For every term: does f without it err on the example with kernel row k and target y?"""
+    without = f.coef.T @ k - f.coef * k[:, None]
+    return np.asarray(decided(without) != (y > 0 if f.run.outputs == 1 else int(y)))

@@ -1,0 +1,48 @@
+"""Ctrl-C and SIGTERM during a run that keeps what it has learned."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+
+class Interrupts:
+    """Signals wait while examples are being learned, so that the model and its place in the stream belong together.
+
+    The first signal ends the run in order, with a KeyboardInterrupt; a second one ends it at once.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._busy = False
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0, or 128 and the number of the signal."""
+        return 128 + self.number if self.number else 0
+
+    def __enter__(self) -> Interrupts:
+        self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.number:
+            raise SystemExit(128 + number)  # nothing is saved
+        self.number = number
+        if not self._busy:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def waiting(self, final: bool = False) -> Iterator[None]:
+        """Within the block a signal is only noted. It takes effect at the end, unless the run ends there anyway."""
+        self._busy = True
+        yield
+        self._busy = False
+        if self.number and not final:
+            raise KeyboardInterrupt

@@ -1,0 +1,78 @@
+"""Models at the shell: one made from a name and settings, or read from its file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from onkel.algorithms import Entry, find
+from onkel.cli.words import Problem
+from onkel.datasets.stream import Task
+from onkel.datasets.tables import Schema
+from onkel.evaluation.follower import Follower
+from onkel.kernels import as_kernel
+
+
+def algorithms(names: list[str]) -> list[Entry]:
+    """The algorithms and variants of these names, each once."""
+    try:
+        return list({entry.title: entry for entry in map(find, names)}.values())
+    except ValueError as error:
+        raise Problem(str(error)) from None
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE; the value is a number, true, false, null, or else a text."""
+    name, equals, value = text.partition("=")
+    if not name.strip() or not equals:
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")
+    return name.strip(), literal(value.strip())
+
+
+def literal(text: str) -> Any:
+    """A value as it is written at the shell."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def parameter(name: str) -> str:
+    """The parameter that a name at the shell stands for: `gamma` is the kernel's."""
+    return "kernel__gamma" if name == "gamma" else name
+
+
+def make(name: str, task: Task, settings: dict[str, Any], schema: Schema | None = None) -> Any:
+    """A fresh model of the algorithm with that name, for such columns if they are known."""
+    (entry,) = algorithms([name])
+    face = entry.classes.get(task)
+    if face is None:
+        raise Problem(f"{entry.name} does {' and '.join(entry.tasks)}, not {task}; choose another, or say --task")
+    if not entry.online:
+        raise Problem(f"{entry.name} learns from all rows at once, not from a stream: choose another")
+    model = face(**entry.settings)
+    for key, value in settings.items():
+        try:
+            model.set_params(**{parameter(key): value})
+        except (ValueError, TypeError):
+            known = ", ".join(["gamma", *model.get_params(deep=False)])
+            raise Problem(f"{entry.name} has no parameter {key!r} that could be {value!r}; it has {known}") from None
+    try:
+        model._check_params()
+    except (ValueError, TypeError) as problem:
+        raise Problem(str(problem)) from None
+    if schema is not None and schema.texts and hasattr(model, "kernel"):
+        model.kernel = as_kernel(model.kernel).resolve(len(schema.features or ()))  # "auto" counts columns, not texts
+    return model
+
+
+def read(path: Path) -> Follower:
+    """A model from its file, with what is known of its stream."""
+    try:
+        return Follower.load(path)
+    except FileNotFoundError:
+        raise Problem(f"there is no model {path}; onkel run and onkel tune make one") from None
+    except (ValueError, OSError) as problem:
+        raise Problem(str(problem)) from None

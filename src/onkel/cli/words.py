@@ -1,0 +1,75 @@
+"""Words of the command line: what an argument may say, and the problem a user can mend."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from typing import NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, as all others."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see: {self.prog} --help\n")
+
+
+class Problem(Exception):
+    """Something the user can mend; the message is the sentence to show."""
+
+
+def names(text: str) -> list[str]:
+    """Several names, separated by commas."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError("name at least one, separated by commas")
+    return found
+
+
+def whole(text: str) -> int:
+    """A whole number, 0 or more."""
+    return _whole(text, 0)
+
+
+def positive(text: str) -> int:
+    """A whole number above zero."""
+    return _whole(text, 1)
+
+
+def _whole(text: str, least: int, wanted: str = "") -> int:
+    if not re.fullmatch("[0-9]+", text) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= {least}{wanted}, got {text!r}")
+    return int(text)
+
+
+def width(text: str) -> float:
+    """A finite number above zero."""
+    return _number(text, "> 0")
+
+
+def _number(text: str, wanted: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf or (value == 0 and wanted == "> 0"):
+        raise argparse.ArgumentTypeError(f"must be a number {wanted}, got {text!r}")
+    return value
+
+
+def share(text: str) -> float:
+    """A number between 0 and 1."""
+    if not (re.fullmatch(r"0?\.[0-9]+", text) and float(text) > 0):
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text!r}")
+    return float(text)
+
+
+def jobs(text: str) -> int:
+    """A number of things to do at once; -1: as many as there are cores."""
+    return -1 if text == "-1" else _whole(text, 1, " or -1")
+
+
+def seconds(text: str) -> float:
+    """A time, which may be zero."""
+    return _number(text, ">= 0")

@@ -1,0 +1,1 @@
+"""The lowest layer: parts, stored rows, linear algebra, random numbers, locks, errors, files."""

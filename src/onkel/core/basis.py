@@ -1,0 +1,208 @@
+"""Basis: a table of stored examples, one row per term, with named columns (coefficients, birth, ...) that move
+with it. `Row` is one example. Nothing else knows how examples are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+Array = np.ndarray[Any, np.dtype[Any]]
+State = dict[str, Array]
+Pair = Callable[[Array, Array], Array]
+Totals = Callable[[Pair], Array]
+
+# A sparse stream with more columns than this is stored sparsely; below it a dense table costs less than bookkeeping.
+DENSE_COLUMNS = 1024
+
+
+@dataclass(slots=True)
+class Row:
+    """One example: all its values, or (with `index`, ascending) its non-zero ones."""
+
+    values: Array
+    index: Array | None = None
+
+    def dense(self, columns: int) -> Array:
+        """All values, zeros included."""
+        if self.index is None:
+            return self.values
+        full = np.zeros(columns)
+        full[self.index] = self.values
+        return full
+
+    def matrix(self, columns: int) -> Any:
+        """It as the only row of an array or a CSR matrix."""
+        if self.index is None:
+            return self.values[None]
+        return sp.csr_array((self.values, self.index, [0, len(self.values)]), shape=(1, columns))
+
+    def nonzero(self) -> Row:
+        """The non-zero values and where they are."""
+        kept = np.flatnonzero(self.values)
+        return Row(self.values[kept], kept if self.index is None else self.index[kept])
+
+
+def values_at(x: Row, index: Array) -> Array:
+    """The values of a sparse row in those columns."""
+    if x.index is None or len(x.index) == 0:
+        return np.zeros(len(index))
+    at = np.minimum(np.searchsorted(x.index, index), len(x.index) - 1)
+    return np.where(x.index[at] == index, x.values[at], 0.0)
+
+
+def between(x: Row, z: Row, share: float) -> Row:
+    """z + share * (x - z), of two rows of one form; two equal ones give the same again."""
+    if x.index is None or z.index is None:
+        return Row(z.values + share * (x.values - z.values))
+    index = np.union1d(x.index, z.index)
+    start, end = values_at(z, index), values_at(x, index)
+    return Row(start + share * (end - start), index)
+
+
+def largest(X: Any) -> float:
+    """The largest |x_ij|."""
+    return float(np.abs(X.data if hasattr(X, "indptr") else X).max(initial=0))
+
+
+class Basis:
+    """A table of stored rows with named columns. `append` adds at the end; `remove(i)` moves the last row to i."""
+
+    def __init__(self, columns: int, dtype: Any, sparse: bool, named: dict[str, int]) -> None:
+        self.width, self.dtype = columns, np.dtype(dtype)
+        self.expects_sparse = sparse
+        self.sparse = sparse and columns > DENSE_COLUMNS
+        self.n = 0
+        self._rows: list[Row] = []  # sparse storage
+        self._dense = np.zeros((0 if self.sparse else 8, columns), dtype)  # dense storage, with room to grow
+        self._named = {name: np.zeros((8, width)) for name, width in ({"born": 1} | named).items()}
+        self._csr: Any = None
+
+    def fresh(self, named: dict[str, int]) -> Basis:
+        """An empty table for rows like these."""
+        return Basis(self.width, self.dtype, self.expects_sparse, named)
+
+    def __getitem__(self, name: str) -> Array:
+        return self._named[name][: self.n]
+
+    def row(self, i: int) -> Row:
+        """The stored example of term i."""
+        return self._rows[i] if self.sparse else Row(self._dense[i].astype(np.float64))
+
+    def append(self, row: Row, **named: Any) -> None:
+        """Store an example (a copy of it) with its named values."""
+        if self.n == len(self._named["born"]):
+            grow = 2 * self.n
+            self._named = {k: np.resize(v, (grow, v.shape[1])) for k, v in self._named.items()}
+            if not self.sparse:
+                self._dense = np.resize(self._dense, (grow, self.width))
+        if self.sparse:
+            kept = row.nonzero()
+            self._rows.append(Row(kept.values.astype(self.dtype).astype(np.float64), np.array(kept.index)))
+        else:
+            self._dense[self.n] = row.dense(self.width)
+        for name, column in self._named.items():
+            column[self.n] = named.get(name, 0.0)
+        self.n += 1
+        self._csr = None
+
+    def remove(self, i: int) -> None:
+        """Forget term i; the last one takes its place."""
+        self.n -= 1
+        for column in self._named.values():
+            column[i] = column[self.n]
+        if self.sparse:
+            self._rows[i] = self._rows[self.n]
+            self._rows.pop()
+        else:
+            self._dense[i] = self._dense[self.n]
+        self._csr = None
+
+    def widen(self, columns: int) -> None:
+        """Make room for features that were not there before; stored rows have zeros in them."""
+        if columns <= self.width:
+            return
+        if not self.sparse:
+            wider = np.zeros((len(self._dense), columns), self.dtype)
+            wider[:, : self.width] = self._dense
+            self._dense = wider
+            if self.expects_sparse and columns > DENSE_COLUMNS:
+                self._rows = [self.row(i).nonzero() for i in range(self.n)]
+                self.sparse = True
+        self.width = columns
+        self._csr = None
+
+    def totals(self, x: Row) -> Totals:
+        """The function pair -> sum_j pair(x_j, z_j) for all stored rows z."""
+        if not self.sparse:
+            left, Z = x.dense(self.width), self._dense[: self.n].astype(np.float64)
+            return lambda pair: pair(left, Z).sum(axis=1)
+
+        x = x.nonzero()
+
+        def sums(pair: Pair) -> Array:
+            # the non-zeros of each z, and then those of x where z has none
+            Z = self._matrix()
+            row = np.repeat(np.arange(self.n), np.diff(Z.indptr))
+            theirs = np.bincount(row, pair(values_at(x, Z.indices), Z.data), self.n)
+            taken = row * self.width + Z.indices  # every place (i, j) where z_i has a value
+            free = np.isin(np.arange(self.n)[:, None] * self.width + np.asarray(x.index), taken, invert=True)
+            return np.asarray(theirs + np.where(free, pair(x.values, np.zeros(1)), 0.0).sum(axis=1))
+
+        return sums
+
+    def _matrix(self) -> Any:
+        if self._csr is None:
+            lengths = [len(row.values) for row in self._rows]
+            data = np.concatenate([row.values for row in self._rows]) if self.n else np.zeros(0)
+            index = np.concatenate([row.index for row in self._rows]) if self.n else np.zeros(0, int)
+            indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
+            self._csr = sp.csr_array((data, index, indptr), shape=(self.n, self.width))
+        return self._csr
+
+    def matrix(self) -> Any:
+        """The stored rows in slot order, as an array or a CSR matrix."""
+        return self._matrix().astype(self.dtype) if self.sparse else self._dense[: self.n].copy()
+
+    def state(self, prefix: str) -> State:
+        """Rows and columns as plain arrays."""
+        arrays = {f"{prefix}.{name}": self[name].copy() for name in self._named}
+        rows = self.matrix()
+        if self.sparse:
+            return arrays | {
+                f"{prefix}.data": rows.data,
+                f"{prefix}.indices": rows.indices.astype(np.int64),
+                f"{prefix}.indptr": rows.indptr.astype(np.int64),
+            }
+        return arrays | {f"{prefix}.x": rows}
+
+    def restore(self, state: State, prefix: str) -> None:
+        """The inverse of `state` on a fresh table."""
+        self.n = 0
+        self._rows = []
+        self.sparse = f"{prefix}.x" not in state
+        self._refuse_unsound(state, prefix)
+        if not self.sparse and len(self._dense) < len(self._named["born"]):  # it was to be sparse
+            self._dense = np.zeros((len(self._named["born"]), self.width), self.dtype)
+        for i in range(len(state[f"{prefix}.born"])):
+            if self.sparse:
+                part = slice(*state[f"{prefix}.indptr"][i : i + 2])
+                row = Row(state[f"{prefix}.data"][part].astype(np.float64), state[f"{prefix}.indices"][part])
+            else:
+                row = Row(state[f"{prefix}.x"][i].astype(np.float64))
+            self.append(row, **{name: state[f"{prefix}.{name}"][i] for name in self._named})
+
+    def _refuse_unsound(self, state: State, prefix: str) -> None:
+        n = len(state[f"{prefix}.born"])
+        shapes: dict[str, tuple[int, ...]] = {name: (n, column.shape[1]) for name, column in self._named.items()}
+        shapes |= {"indptr": (n + 1,)} if self.sparse else {"x": (n, self.width)}
+        for name, shape in shapes.items():
+            if state[f"{prefix}.{name}"].shape != shape:
+                raise ValueError(f"'{prefix}.{name}' has shape {state[f'{prefix}.{name}'].shape}, not {shape}")
+        if self.sparse:
+            parts = (state[f"{prefix}.data"], state[f"{prefix}.indices"], state[f"{prefix}.indptr"])
+            sp.csr_array(parts, shape=(n, self.width)).check_format(full_check=True)

@@ -1,0 +1,109 @@
+"""The exceptions of the library.
+
+`Refused`, `Misfit` and `NotInstalled` make their sentence from their facts; the others are given it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Refused(ValueError):
+    """A field that cannot have its value: `Gaussian.gamma must be > 0, got -1.0`.
+
+    Parameters
+    ----------
+    owner : name of the class that has the field
+    field : its name
+    wanted : what it must be, in words
+    got : what it is
+    """
+
+    def __init__(self, owner: str, field: str, wanted: str, got: Any) -> None:
+        super().__init__(owner, field, wanted, got)
+        self.owner, self.field, self.wanted, self.got = owner, field, wanted, got
+
+    def __str__(self) -> str:
+        return f"{self.owner}.{self.field} must be {self.wanted}, got {self.got!r}"
+
+
+class Misfit(ValueError):
+    """A part that needs what no other part of the composition offers.
+
+    Parameters
+    ----------
+    part : who needs it: a part, or a text
+    wanted : what, in words
+    got : who was asked for it: a part, or a text
+    """
+
+    def __init__(self, part: Any, wanted: str, got: Any) -> None:
+        super().__init__(part, wanted, got)
+        self.part, self.wanted, self.got = part, wanted, got
+
+    def __str__(self) -> str:
+        part, got = (who if isinstance(who, str) else repr(who) for who in (self.part, self.got))
+        return f"{part} needs {self.wanted}; got {got}"
+
+
+class OfRow(Exception):
+    """An error in a row of the examples, which may not be known where it is noticed.
+
+    Parameters
+    ----------
+    sentence : what is wrong
+    row : number of the row in its table, if known
+    """
+
+    def __init__(self, sentence: str, row: int | None = None) -> None:
+        super().__init__(sentence, row)
+        self.sentence, self.row = sentence, row
+
+    def __str__(self) -> str:
+        return self.sentence if self.row is None else f"row {self.row}: {self.sentence}"
+
+
+class TooLarge(OfRow, ValueError):
+    """An example whose numbers would overflow; nothing was learned."""
+
+
+class Diverged(OfRow, FloatingPointError):
+    """The model's numbers leave the range of floating point; it keeps what it knew before that round."""
+
+
+class Busy(RuntimeError):
+    """Another thread has the model; nothing was done."""
+
+
+class DataError(ValueError):
+    """Data that cannot be used; the message says what, where, and what to do about it."""
+
+
+class NotInstalled(DataError, ImportError):
+    """An optional package that is not here.
+
+    Parameters
+    ----------
+    package : its name
+    extra : of onkel, that brings it
+    purpose : what it is needed for
+    """
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(package, extra, purpose)
+        self.package, self.extra, self.purpose = package, extra, purpose
+
+    def __str__(self) -> str:
+        return f"{self.package} is needed for {self.purpose}; install onkel[{self.extra}]"
+
+
+def beyond(what: str, value: Any) -> str:
+    """The sentence for it, with a remedy."""
+    return f"{what} {value}: the model diverges; use a smaller step, or scale features and targets"
+
+
+def sane(values: Any) -> bool:
+    """Small enough to be squared and added up without harm."""
+    return bool((np.abs(values) < 1e150).all())

@@ -1,0 +1,152 @@
+"""Linear algebra of a basis: solving with the kernel matrix of the terms while terms come and go.
+
+`Factor` keeps the Cholesky factor L of K = L L'. On slowly moving inputs K is nearly singular: an explicitly
+updated K^-1 can then have errors of order 1, while solves with L leave residuals near machine precision. Where the
+diagonal of K^-1 is asked for (the distance of each term to the span of the others), L^-1 is kept beside it; its
+accuracy matters less, as it only serves to choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DEPENDENT = 1e-10  # a squared distance to the span, relative to k(x, x), that counts as zero
+RIDGE = 1e-15  # relative too, added to the diagonal of K: more would show in scores, less lets solutions grow
+
+
+class Factor:
+    """The kernel matrix of the terms of an expansion, factored. All vectors are in the order of slots.
+
+    `dependent` replaces DEPENDENT: 0 where the matrix has a ridge that makes dependent terms independent.
+    """
+
+    def __init__(self, inverse: bool = False, dependent: float = DEPENDENT) -> None:
+        self.dependent = dependent
+        self.L: Array = np.zeros((0, 0))  # in the order of entering
+        self.W: Array | None = np.zeros((0, 0)) if inverse else None  # its inverse
+        self.slots = np.zeros(0, dtype=np.int64)  # the slot of each row of L
+        self.removals = 0  # since it was last computed afresh
+
+    def __len__(self) -> int:
+        return len(self.L)
+
+    def project(self, k: Array, kxx: float) -> tuple[Array, float]:
+        """The coefficients d = K^-1 k of an example on the terms, and its squared distance to their span.
+
+        A distance that cannot be told from rounding is 0: then the example depends on the terms.
+        """
+        u, distance2 = self._forward(k, kxx)
+        return self._by_slot(solve_triangular(self.L, u, lower=True, trans="T") if len(u) else u), distance2
+
+    def _forward(self, k: Array, kxx: float) -> tuple[Array, float]:
+        u = solve_triangular(self.L, k[self.slots], lower=True) if len(self) else np.zeros(0)
+        distance2 = kxx - float(u @ u)
+        return u, distance2 if distance2 > self.dependent * kxx else 0.0
+
+    def append(self, k: Array, kxx: float) -> None:
+        """A term enters at the next slot; it must not depend on the others."""
+        u, distance2 = self._forward(k, kxx)
+        n, distance = len(self), np.sqrt(distance2 + RIDGE * kxx)
+        if self.W is not None:
+            d = solve_triangular(self.L, u, lower=True, trans="T") if n else u
+            self.W = _bordered(self.W, -d / distance, 1 / distance)
+        self.L = _bordered(self.L, u, distance)
+        self.slots = np.append(self.slots, n)
+
+    def remove(self, slot: int) -> None:
+        """The term in a slot leaves; the last one takes its place."""
+        n, p = len(self), self._place(slot)
+        others = np.delete(np.arange(n), p)
+        x = self.L[p + 1 :, p].copy()
+        self.L = self.L[np.ix_(others, others)]
+        for j in range(n - 1 - p):  # L L' + x x' of what came later
+            column = self.L[p + j :, p + j]
+            r = np.hypot(column[0], x[j])
+            c, s = column[0] / r, x[j] / r
+            column[:], x[j:] = c * column + s * x[j:], c * x[j:] - s * column
+        if self.W is not None:
+            self._rotate(p, others)
+        self.slots = self.slots[others]
+        self.slots[self.slots == n - 1] = slot
+        self.removals += 1
+
+    def _rotate(self, p: int, others: Array) -> None:
+        """The inverse without p: rotate its column p into the last row, and drop both."""
+        W = self._inverse()
+        carry = W[p].copy()
+        for r in range(p, len(W) - 1):
+            h = np.hypot(carry[p], W[r + 1, p])
+            c, s = W[r + 1, p] / h, carry[p] / h
+            W[r], carry = s * W[r + 1] - c * carry, s * carry + c * W[r + 1]
+        self.W = W[:-1][:, others]
+
+    def _inverse(self) -> Array:
+        """L^-1, which must have been asked for."""
+        assert self.W is not None
+        return self.W
+
+    def diagonal(self) -> Array:
+        """K^-1[i, i] by slot: one over the squared distance of term i to the span of the others."""
+        return self._by_slot(np.square(self._inverse()).sum(axis=0))
+
+    def inverse(self) -> Array:
+        """K^-1 by slot."""
+        W, place = self._inverse(), np.argsort(self.slots)
+        return np.asarray((W.T @ W)[np.ix_(place, place)])
+
+    def inverse_columns(self, slots: Array) -> Array:
+        """The columns of L^-1 that belong to these terms: K^-1[slots, slots] is their Gram matrix."""
+        return np.asarray(self._inverse()[:, [self._place(slot) for slot in slots]])
+
+    def refresh(self, matrix: Callable[[], Array]) -> None:
+        """Compute it afresh from K (given by slot) once there were more removals than terms, and more than 100."""
+        if self.removals <= max(len(self), 100):
+            return
+        self.removals = 0
+        try:
+            K = matrix()[np.ix_(self.slots, self.slots)]
+            L = np.linalg.cholesky(K + RIDGE * np.diag(np.diag(K)))
+        except np.linalg.LinAlgError:  # at the edge of dependence what we have is better
+            return
+        self.L = L
+        if self.W is not None:
+            self.W = solve_triangular(L, np.eye(len(L)), lower=True)
+
+    def _place(self, slot: int) -> int:
+        return int(np.flatnonzero(self.slots == slot)[0])
+
+    def _by_slot(self, values: Array) -> Array:
+        out = np.empty(len(values))
+        out[self.slots] = values
+        return out
+
+    # -- state
+
+    def state(self, prefix: str) -> dict[str, Array]:
+        """Everything, as plain arrays."""
+        arrays = {"L": self.L, "W": self.W, "slots": self.slots, "removals": self.removals}
+        return {f"{prefix}.{name}": np.array(value) for name, value in arrays.items() if value is not None}
+
+    def restore(self, state: dict[str, Array], prefix: str) -> None:
+        """The inverse of `state`."""
+        self.L, self.slots = state[f"{prefix}.L"].copy(), state[f"{prefix}.slots"].astype(np.int64)
+        n = len(self.slots)
+        if self.W is not None:
+            self.W = state[f"{prefix}.W"].copy()
+        shapes = {a.shape for a in (self.L, self.W) if a is not None}
+        if shapes != {(n, n)} or sorted(self.slots) != list(range(n)):
+            raise ValueError(f"'{prefix}' does not fit together")
+        self.removals = int(state[f"{prefix}.removals"])
+
+
+def _bordered(A: Array, row: Array, corner: float) -> Array:
+    n = len(A)
+    wider = np.zeros((n + 1, n + 1))
+    wider[:n, :n], wider[n, :n], wider[n, n] = A, row, corner
+    return wider

@@ -1,0 +1,110 @@
+"""Memory: what a part remembers between rounds, as named arrays and back.
+
+A memory is a dictionary of finite numbers, arrays of them, `Random` streams, and tables that write themselves (`Basis`,
+`Factor`). `start` names everything in it. An array that begins with numbers keeps its shape, but for one that depends
+on the outputs (`per_output`) or the columns; one that begins empty may take any. What breaks these rules could not be
+saved and read again, and is refused in the round in which it appears.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from onkel.core.basis import State
+from onkel.core.part import Memory, Part
+from onkel.core.random import Random
+from onkel.core.run import Run
+
+
+def begin(part: Any, run: Run) -> Memory:
+    """What an update or a budget remembers in the beginning."""
+    memory: Memory = part.start(run)
+    if not isinstance(memory, dict):
+        raise TypeError(f"{part!r}.start must return a dictionary, got {memory!r}")
+    check(part, memory, memory)
+    return memory
+
+
+def check(part: Part, memory: Memory, first: Memory) -> None:
+    """Refuse a memory that could not be saved; `first` is that of the beginning."""
+    if memory.keys() != first.keys():
+        name = min(memory.keys() ^ first.keys())
+        when = "now" if name in memory else "no more"
+        raise TypeError(f"{part!r} remembers {name!r} {when}: start must name all that it remembers")
+    for name, value in memory.items():
+        if isinstance(value, Random) or hasattr(value, "restore"):
+            continue
+        array = np.asarray(value)
+        known = isinstance(value, (np.ndarray, Real, np.bool_))
+        if not known or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+            raise TypeError(
+                f"{part!r} remembers {name!r}, which is a {type(value).__name__} and cannot be saved: "
+                "remember numbers, NumPy arrays of numbers, Random or Basis"
+            )
+        begun = np.shape(first[name])
+        if array.shape != begun and 0 not in begun:
+            raise TypeError(
+                f"{part!r} remembers {name!r} in the shape {array.shape}, which began as {begun}: "
+                "keep the shape, or begin with an empty array"
+            )
+        if not np.isfinite(array).all():
+            raise TypeError(f"{part!r} remembers {name!r} = {value}, which cannot be saved: remember finite numbers")
+
+
+def saved(prefix: str, memory: Memory) -> State:
+    """The memory as arrays called `prefix.name`."""
+    arrays: State = {}
+    for name, value in memory.items():
+        if isinstance(value, Random):
+            arrays[f"{prefix}.{name}"] = np.array(value.state, dtype=np.uint64)
+        elif hasattr(value, "restore"):
+            arrays |= value.state(f"{prefix}.{name}")
+        else:
+            array = np.array(value)
+            arrays[f"{prefix}.{name}"] = array.astype(np.uint8) if array.dtype.kind == "b" else array
+    return arrays
+
+
+def recall(part: Part, prefix: str, memory: Memory, state: State, terms: int | None = None) -> None:
+    """The inverse of `saved`, on the memory that a part begins with; `terms` is the number of those stored."""
+    for name, value in memory.items():
+        key = f"{prefix}.{name}"
+        if isinstance(value, Random):
+            value.state = int(state[key])
+        elif hasattr(value, "restore"):
+            value.restore(state, key)
+            if terms is not None and hasattr(value, "slots") and len(value) != terms:
+                raise ValueError(f"'{key}' is of {len(value)} terms, not {terms}")
+        else:
+            array = state[key].astype(bool) if np.asarray(value).dtype.kind == "b" else state[key].copy()
+            if array.shape != np.shape(value) and 0 not in np.shape(value):
+                raise ValueError(
+                    f"'{key}' has shape {array.shape}, not {np.shape(value)}: what {part!r} remembers for each output "
+                    "must be named in per_output"
+                )
+            memory[name] = array if isinstance(value, np.ndarray) else array.item()
+
+
+def widen(part: Any, memory: Memory, run: Run) -> None:
+    """Make room for new features, of which `run` knows: tables, and arrays with a number for each column, grow."""
+    wider = begin(part, run)
+    for name, value in memory.items():
+        if hasattr(value, "widen"):
+            value.widen(run.columns)
+        elif isinstance(value, np.ndarray) and wider[name].size and wider[name].shape != value.shape:
+            wider[name][tuple(map(slice, value.shape))] = value
+            memory[name] = wider[name]
+
+
+def own(prefix: str, state: State) -> State:
+    """The arrays called `prefix.name`, by their own names."""
+    head = f"{prefix}."
+    return {name.removeprefix(head): a for name, a in state.items() if name.startswith(head)}
+
+
+def named(prefix: str, arrays: State) -> State:
+    """The inverse of `own`."""
+    return {f"{prefix}.{name}": a for name, a in arrays.items()}

@@ -1,0 +1,108 @@
+"""Moments: mean and deviation of columns, as they have been up to each row.
+
+Kept are the count of the rows, and the sums and sums of squares of their differences from the first row, so that
+columns far from zero lose no digits. Rows are added one after the other: how they come in blocks does not matter, to
+the last bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_ROUNDING = 1e-12  # of the mean square: a variance is at least that, as smaller ones are rounding
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Count, sums and sums of squares of the differences from the first row.
+
+    At one point of the stream or, one per row, at several.
+    """
+
+    count: Any
+    sums: Array
+    squares: Array
+
+    @property
+    def mean(self) -> Array:
+        """The mean difference; 0 before the first row."""
+        return np.asarray(self.sums / np.maximum(self.count, 1))
+
+    @property
+    def deviation(self) -> Array:
+        """The standard deviation; 0 of a column that never varied."""
+        square = self.squares / np.maximum(self.count, 1)
+        return np.asarray(np.sqrt(np.maximum(square - self.mean**2, _ROUNDING * square)))
+
+    def rows(self, which: slice) -> Sums:
+        """Some of several."""
+        return Sums(self.count[which], self.sums[which], self.squares[which])
+
+
+class Moments:
+    """The moments of the rows so far.
+
+    Parameters
+    ----------
+    columns : of the rows
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.count = 0
+        self.first, self.sums, self.squares = (np.zeros(columns) for _ in range(3))
+
+    @property
+    def now(self) -> Sums:
+        """After the last row."""
+        return Sums(self.count, self.sums, self.squares)
+
+    def begin(self, row: Array) -> None:
+        """Differences are from this row."""
+        self.first = row.astype(np.float64)
+
+    def add(self, X: Array, counted: Array | None = None) -> tuple[Array, Sums]:
+        """Differences of the rows from the first; and the sums before all of them and after each.
+
+        Rows that are not counted leave the sums as they are.
+        """
+        if counted is None:
+            counted = np.ones(len(X), dtype=bool)
+        if self.count == 0 and counted.any():
+            self.begin(X[np.argmax(counted)])
+        differences = X - self.first
+        kept = differences * counted[:, None]
+        along = Sums(
+            self.count + np.concatenate([[0], np.cumsum(counted)])[:, None],
+            np.cumsum(np.vstack([self.sums, kept]), axis=0),
+            np.cumsum(np.vstack([self.squares, kept * kept]), axis=0),
+        )
+        self.count = int(along.count[-1, 0])
+        self.sums, self.squares = along.sums[-1].copy(), along.squares[-1].copy()
+        return differences, along
+
+    def add_some(self, columns: Array, differences: Array) -> None:
+        """Add a row that differs from the first in these columns only."""
+        self.count += 1
+        self.sums[columns] += differences
+        self.squares[columns] += differences * differences
+
+    def some(self, columns: Array) -> Sums:
+        """The sums of some columns."""
+        return Sums(self.count, self.sums[columns], self.squares[columns])
+
+    @classmethod
+    def of(cls, count: int, first: Array, sums: Array, squares: Array) -> Self:
+        """What was kept of moments."""
+        made = cls(len(first))
+        made.count, made.first, made.sums, made.squares = count, first.copy(), sums.copy(), squares.copy()
+        return made
+
+    def widen(self, columns: int) -> None:
+        """Make room for columns that were 0 before."""
+        more = columns - len(self.first)
+        self.first, self.sums, self.squares = (np.pad(a, (0, more)) for a in (self.first, self.sums, self.squares))

@@ -1,0 +1,41 @@
+"""Scores: how they become numbers of classes, and probabilities.
+
+`Classifier.predict_one` repeats the rule for the class, for speed; the two are kept in step.
+
+Scores have the shape (..., outputs): one output for two classes, else one for each class. A single score of 0 or more
+says the second class; of several equal largest scores the first wins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def decided(scores: ArrayLike) -> Array:
+    """The number of the class that the scores of each row say; a row may also be a single number."""
+    values = np.asarray(scores)
+    if values.ndim == 1:
+        return np.asarray(values >= 0, dtype=np.intp)
+    if values.shape[-1] == 1:
+        return np.asarray(values[..., 0] >= 0, dtype=np.intp)
+    return np.asarray(values.argmax(axis=-1))
+
+
+def probabilities(scores: ArrayLike) -> Array:
+    """Logistic probabilities (n, classes): 1 / (1 + exp(-f)) of a single score, the softmax of several."""
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim == 1 or values.shape[1] == 1:
+        positive = np.exp(-np.logaddexp(0, -values.ravel()))
+        return np.column_stack([1 - positive, positive])
+    return softmax(values)
+
+
+def softmax(values: Array) -> Array:
+    """exp(values) / sum exp(values) along the last axis."""
+    e = np.exp(values - values.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True))

@@ -1,0 +1,8 @@
+"""The version of the library, as it was installed."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("onkel")
+except PackageNotFoundError:  # a source tree that is not installed
+    __version__ = "0"

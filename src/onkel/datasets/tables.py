@@ -1,0 +1,439 @@
+"""From the columns of a table to features and targets, block by block: numbers, texts, missing values, labels.
+
+What a column is (numbers or texts) and what labels are is decided by the first block and kept; a later cell that does
+not fit is refused with its place. Statistics used to fill are those of the rows before, so nothing looks ahead.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from onkel.core.errors import DataError
+from onkel.core.wording import listed
+
+Missing = Literal["mean", "drop"]
+Encode = Literal["onehot", "hash"]
+Cells = Any  # a sequence: texts, or numbers with NaN where there is none
+Place = Callable[[int], str]  # where a row of the block stands, for messages
+Floats = NDArray[np.float64]
+
+MISSING: tuple[Missing, ...] = get_args(Missing)
+ENCODE: tuple[Encode, ...] = get_args(Encode)
+WORDS_FOR_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+
+_BUCKETS = 1024
+_MOST_TEXTS = 1000  # of a column, with a feature each
+_FEW_TEXTS = 50  # up to so many different texts are categories, however few the rows
+_MOST_DENSE = 1000  # columns; wider tables with texts stay sparse
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some examples, which unpack into X (n, d), dense or CSR, and y (n,). `rows` are those of a table, from 0."""
+
+    X: Any
+    y: NDArray[Any]
+    rows: NDArray[np.int64] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.X, self.y))
+
+    def pieces(self, rows: int) -> Iterator[Block]:
+        """The same in blocks of at most so many rows."""
+        if rows < 1:
+            raise DataError(f"rows must be > 0, got {rows}")
+        if len(self.y) <= rows:
+            yield self
+        else:
+            for part in (slice(start, start + rows) for start in range(0, len(self.y), rows)):
+                yield Block(self.X[part], self.y[part], None if self.rows is None else self.rows[part])
+
+
+@dataclass
+class Schema:
+    """What must be known of a table to read another like it; `Table` fills in what its rows say.
+
+    Parameters
+    ----------
+    target : name of the target column.
+    drop : names of columns to leave out.
+    missing : what becomes of a missing value: None refuses it, "mean" puts the mean of the column so far (0 before
+        the first value), "drop" leaves the row out.
+    encode : what becomes of texts: None refuses them, "onehot" gives every text of a column a feature, "hash" throws
+        all of them into 1024 features.
+    features : names of the columns that are features, in the order a model knows them; None: not known yet.
+    texts : those of them that hold texts.
+    words : the feature of each (column, text), with "onehot".
+    sums, counts : of the values of each feature column so far.
+    labels : what targets are: "i" whole numbers, "f" real numbers, "U" texts.
+    """
+
+    target: str | None = None
+    drop: Sequence[str] = ()
+    missing: Missing | None = None
+    encode: Encode | None = None
+    features: list[str] | None = None
+    texts: list[str] | None = None
+    words: dict[tuple[str, str], int] = field(default_factory=dict)
+    sums: Floats = field(default_factory=lambda: np.zeros(0))
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    labels: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_choice("missing", self.missing, MISSING)
+        _check_choice("encode", self.encode, ENCODE)
+
+    @property
+    def numbers(self) -> int:
+        """How many features are numbers; they come first, those of texts after them."""
+        return len(self.features or ()) - len(self.texts or ())
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        arrays = {"sums": self.sums.tolist(), "counts": self.counts.tolist()}
+        return vars(self) | arrays | {"drop": list(self.drop), "words": [list(word) for word in self.words]}
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Schema:
+        """The inverse of `plain`."""
+        words = {(column, text): number for number, (column, text) in enumerate(data["words"])}
+        arrays = {"sums": np.array(data["sums"], float), "counts": np.array(data["counts"], np.int64)}
+        return cls(**(data | arrays | {"words": words}))
+
+
+class Table:
+    """Makes features and targets of a table whose columns have names.
+
+    Parameters
+    ----------
+    source : name of the file, for messages.
+    names : of the columns.
+    schema : what is known of them; learned here as rows come.
+    learning : False: to predict. Nothing is learned of the columns, and targets are NaN where there are none.
+    """
+
+    def __init__(self, source: str, names: Sequence[str], schema: Schema, learning: bool = True) -> None:
+        self.source, self.names, self.schema, self.learning = source, list(names), schema, learning
+        for name, times in Counter(self.names).items():
+            if times > 1:
+                raise DataError(f"{source} has {times} columns named {name!r}; rename the others")
+        if not learning and schema.texts is None and (schema.missing == "mean" or schema.encode == "onehot"):
+            raise DataError(
+                f"{source}: the model has not learned from a table, so it knows neither means nor texts of columns; "
+                "leave rows with missing values out (--missing drop), hash texts (--encode hash)"
+            )
+        self.target = -1
+        if learning or (schema.target in self.names and schema.target not in schema.drop):
+            self.target = _target_column(source, self.names, schema.target)
+        self.needed = schema.features is not None  # a model needs all columns
+        self.kept = _feature_columns(source, self.names, self.target, schema)
+        self.read = self.filled = self.dropped = 0
+
+    def wanted(self) -> list[int]:
+        """Of each column: 0 not needed, 1 numbers, 2 texts or not known yet."""
+        wanted = [0] * len(self.names)
+        numbers, texts = ([], self.kept) if self.schema.texts is None else self._kinds()
+        for kind, columns in ((1, numbers), (2, texts), (2, [self.target] if self.target >= 0 else [])):
+            for j in columns:
+                wanted[j] = kind
+        return wanted
+
+    def _kinds(self) -> tuple[list[int], list[int]]:
+        """The columns of numbers, and those of texts."""
+        texts = set(self.schema.texts or ())
+        return [j for j in self.kept if self.names[j] not in texts], [j for j in self.kept if self.names[j] in texts]
+
+    def block(self, columns: Sequence[Cells], place: Place) -> Block:
+        """Features and targets of some rows; `columns` holds all columns, those not wanted may be empty."""
+        columns = [*columns, [math.nan] * len(columns[self.kept[0]])] if self.target < 0 else columns
+        self._begin(columns, place)
+        numbers, coded = self._kinds()
+        empty = np.empty((len(columns[self.target]), 0))
+        values = np.column_stack([empty, *(self._numbers(j, columns[j], place) for j in numbers)])
+        texts = [_stripped(columns[j]) for j in coded]
+        goal = columns[self.target]
+        numbered = np.arange(self.read, self.read + len(goal))
+        self.read += len(goal)
+        rows = self._complete(values, texts, goal, place)
+        if rows is not None:
+            numbered = numbered[rows]
+            values, texts = values[rows], [[column[i] for i in rows] for column in texts]
+            goal = [goal[i] for i in rows]
+            place = _chosen(place, rows)
+        y = self._known_targets(goal, place)
+        self._fill(values)
+        return Block(self._features_of(values, dict(zip(coded, texts, strict=True)), len(y)), y, numbered)
+
+    def _begin(self, columns: Sequence[Cells], place: Place) -> None:
+        """Find out which columns hold texts, if that is not known."""
+        schema = self.schema
+        if schema.texts is None:
+            texts = [j for j in self.kept if _first_text(columns[j]) is not None]
+            self._refuse_texts(texts, columns, place)
+            schema.features, schema.texts = [self.names[j] for j in self.kept], [self.names[j] for j in texts]
+        if not schema.sums.size:
+            schema.sums, schema.counts = np.zeros(schema.numbers), np.zeros(schema.numbers, np.int64)
+
+    # -- cells
+
+    def _numbers(self, j: int, cells: Cells, place: Place) -> Floats:
+        values = _as_numbers(cells)
+        if values is None:
+            i, cell = _first_text(cells) or (0, "")
+            raise DataError(f"{self._cell(place, i, j)}: {cell!r} is not a number, as those before were; mend it")
+        if np.isinf(values).any():
+            i = int(np.flatnonzero(np.isinf(values))[0])
+            raise DataError(f"{self._cell(place, i, j)}: '{cells[i]}' is not finite; replace it, or remove the row")
+        return values
+
+    def _refuse_texts(self, texts: list[int], columns: Sequence[Cells], place: Place) -> None:
+        """Refuse texts if none were asked for, or if they are no categories."""
+        for j in texts if self.schema.encode == "onehot" else ():
+            different, n = len(set(columns[j])), len(columns[j])
+            if different > max(_FEW_TEXTS, n / 2):
+                raise DataError(
+                    f"{self.source}, column {self.names[j]!r}: {different:,} different texts in {n:,} rows are "
+                    f"no categories; leave the column out ({_drop(self.names[j])}), or hash texts (--encode hash)"
+                )
+        if self.schema.encode is not None or not texts:
+            return
+        j = texts[0]
+        i, cell = _first_text(columns[j]) or (0, "")
+        others = f" (texts are in {listed([self.names[k] for k in texts[1:]])}, too)"
+        remedy = f"make features of texts (--encode onehot or hash), or leave the column out ({_drop(self.names[j])})"
+        if re.fullmatch(r"[+-]?\d+,\d+", cell):
+            remedy = "write decimals with a point"
+        raise DataError(f"{self._cell(place, i, j)}: {cell!r} is not a number{others if texts[1:] else ''}; {remedy}")
+
+    def _complete(self, values: Floats, texts: list[list[str]], goal: Cells, place: Place) -> list[int] | None:
+        """The rows to keep, None for all. Refuses missing values, unless `missing` says what becomes of them."""
+        numbers, coded = self._kinds()
+        holes = {j: np.isnan(values[:, k]) for k, j in enumerate(numbers)}
+        holes |= {j: np.array([not cell for cell in column]) for j, column in zip(coded, texts, strict=True)}
+        gaps = {j: hole for j, hole in holes.items() if hole.any()}
+        unlabelled = np.array([self.learning and _is_missing(cell) for cell in goal])
+        if self.schema.missing != "drop" and unlabelled.any():
+            i = int(np.flatnonzero(unlabelled)[0])
+            place_ = self._cell(place, i, self.target)
+            raise DataError(f"{place_}: the target is missing; fill it, or leave such rows out (--missing drop)")
+        if self.schema.missing is None and gaps:
+            j, hole = min(gaps.items(), key=lambda gap: (int(np.flatnonzero(gap[1])[0]), gap[0]))
+            counts = listed([f"{self.names[k]} {int(gaps[k].sum())}" for k in sorted(gaps)])
+            remedies = ["fill with the mean so far (--missing mean)", "leave such rows out (--missing drop)"]
+            remedies += [] if self.needed else [f"leave out the column ({_drop(self.names[j])})"]
+            raise DataError(
+                f"{self._cell(place, int(np.flatnonzero(hole)[0]), j)}: the value is missing (in these {len(goal):,} "
+                f"rows: {counts}); {', '.join(remedies[:-1])}, or {remedies[-1]}"
+            )
+        if self.schema.missing != "drop":
+            return None
+        bad = np.logical_or.reduce([unlabelled, *gaps.values()])
+        self.dropped += int(bad.sum())
+        return np.flatnonzero(~bad).tolist() if bad.any() else None
+
+    def _fill(self, values: Floats) -> None:
+        """Put the mean of the rows before where a value is missing (0 before the first)."""
+        schema, hole = self.schema, np.isnan(values)
+        self.filled += int(hole.sum())
+        if not self.learning:
+            values[hole] = np.broadcast_to(schema.sums / np.maximum(schema.counts, 1), values.shape)[hole]
+            return
+        holes = bool(hole.any())
+        known = np.where(hole, 0.0, values) if holes else values
+        # one by one: how rows are cut into blocks must not matter
+        sums = np.vstack([schema.sums, known]).cumsum(axis=0)
+        if holes:
+            counts = np.vstack([schema.counts, ~hole]).cumsum(axis=0)
+            values[hole] = (sums / np.maximum(counts, 1))[:-1][hole]
+        schema.sums, schema.counts = sums[-1], schema.counts + len(values) - hole.sum(axis=0)
+
+    def _features_of(self, values: Floats, texts: dict[int, list[str]], n: int) -> Any:
+        if not texts:
+            return values
+        rows, features, signs = [], [], []
+        for i, row in enumerate(zip(*texts.values(), strict=True)):  # row by row: blocks must not matter
+            for j, cell in zip(texts, row, strict=True):
+                feature, sign = self._feature(self.names[j], cell) if cell else (None, 0.0)
+                if feature is not None:
+                    rows.append(i)
+                    features.append(feature)
+                    signs.append(sign)
+        width = _BUCKETS if self.schema.encode == "hash" else len(self.schema.words)
+        coded = scipy.sparse.csr_matrix((signs, (rows, features)), shape=(n, width), dtype=np.float64)
+        return scipy.sparse.hstack([scipy.sparse.csr_matrix(values), coded], format="csr")
+
+    def _feature(self, column: str, cell: str) -> tuple[int | None, float]:
+        """Number and value of the feature that stands for a text; a new text has one only if it may be learned."""
+        if self.schema.encode == "hash":
+            code = zlib.crc32(f"{column}={cell}".encode())
+            return code % _BUCKETS, 1.0 if code >> 31 else -1.0
+        words = self.schema.words
+        if self.learning and (column, cell) not in words:
+            if sum(other == column for other, _ in words) >= _MOST_TEXTS:
+                raise DataError(
+                    f"{self.source}, column {column!r}: more than {_MOST_TEXTS:,} different texts, too many for "
+                    f"a feature each; leave the column out ({_drop(column)}), or hash texts (--encode hash)"
+                )
+            words[column, cell] = len(words)
+        return words.get((column, cell)), 1.0
+
+    def _known_targets(self, cells: Cells, place: Place) -> NDArray[Any]:
+        """Targets; NaN where there is none, which is allowed if nothing is learned from them."""
+        known = [i for i, cell in enumerate(cells) if self.learning or not _is_missing(cell)]
+        targets = self._targets([cells[i] for i in known], _chosen(place, known))
+        if len(known) == len(cells):
+            return targets
+        y = np.full(len(cells), np.nan, object if targets.dtype.kind == "U" else np.float64)
+        y[known] = targets
+        return y
+
+    def _targets(self, cells: Cells, place: Place) -> NDArray[Any]:
+        """Whole numbers if possible, else real numbers, else texts, as the first block has decided."""
+        texts = [str(cell).strip() for cell in cells]
+        if self.schema.labels == "U" or not texts:
+            return np.array(texts)
+        values = _typed(texts)
+        if values.dtype.kind == "U" and self.schema.labels is not None:
+            i, cell = _first_text(texts) or (0, texts[0])
+            place_ = self._cell(place, i, self.target)
+            raise DataError(f"{place_}: the target {cell!r} is not a number, as those before were; mend it")
+        self.schema.labels = self.schema.labels or values.dtype.kind
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            i = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise DataError(f"{self._cell(place, i, self.target)}: the target {texts[i]!r} is not finite; mend it")
+        return values
+
+    def typed(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """All targets, which were read as texts, as numbers if they are numbers."""
+        values = _typed(labels)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            bad = str(labels[~np.isfinite(values)][0])
+            raise DataError(
+                f"{self.source}, column {self.names[self.target]!r}: the target {bad!r} is not finite; mend it"
+            )
+        self.schema.labels = values.dtype.kind
+        return values
+
+    def _cell(self, place: Place, i: int, j: int) -> str:
+        return f"{place(i)}, column {self.names[j]!r}"
+
+
+def dense(X: Any) -> Any:
+    """A narrow CSR matrix as an array, in which columns can be centred; a wide one as it is."""
+    return X.toarray() if scipy.sparse.issparse(X) and X.shape[1] <= _MOST_DENSE else X
+
+
+# -- columns -----------------------------------------------------------------------------------------------
+
+
+def _target_column(source: str, names: list[str], target: str | None) -> int:
+    columns = f"its columns are {listed(names)}"
+    if target is None:
+        raise DataError(f"{source} needs a target column (--target NAME); {columns}")
+    if target not in names:
+        raise DataError(f"{source} has no column {target!r}; {columns}")
+    return names.index(target)
+
+
+def _feature_columns(source: str, names: list[str], goal: int, schema: Schema) -> list[int]:
+    """Where the feature columns are: those that the model knows, in its order, or all that are not left out."""
+    if goal >= 0 and names[goal] in schema.drop:
+        raise DataError(f"{source}: {names[goal]!r} cannot be dropped, it is the target")
+    there = {name: j for j, name in enumerate(names) if j != goal and name not in schema.drop}
+    if schema.features is None:
+        if unknown := [name for name in schema.drop if name not in names]:
+            raise DataError(f"{source} has no column {unknown[0]!r} to drop; its columns are {listed(names)}")
+        if not there:
+            raise DataError(f"{source} has no feature column besides the target {names[goal]!r}")
+        return list(there.values())
+    if lacking := [name for name in schema.features if name not in there]:
+        raise DataError(
+            f"{source} lacks columns that the model has learned from: {listed(lacking)}; it has {listed(list(there))}"
+        )
+    if more := sorted(there.keys() - set(schema.features), key=there.__getitem__):
+        raise DataError(
+            f"{source} has columns that the model has not learned from: {listed(more)}; leave them out ({_drop(*more)})"
+        )
+    return [there[name] for name in schema.features]
+
+
+def _drop(*names: str) -> str:
+    return f"--drop {shlex.quote(','.join(names))}"
+
+
+def _check_choice(name: str, value: str | None, choices: Sequence[str]) -> None:
+    if value is not None and value not in choices:
+        raise DataError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def _chosen(place: Place, rows: list[int]) -> Place:
+    return lambda i: place(rows[i])
+
+
+# -- cells -------------------------------------------------------------------------------------------------
+
+
+def _typed(cells: Any) -> NDArray[Any]:
+    """Whole numbers if all are, else real numbers if all are, else texts."""
+    texts = np.asarray(cells)
+    if any("_" in text for text in texts.tolist()):  # Python's numbers may have it, a table's not
+        return texts
+    for kind in (np.int64, np.float64):
+        try:
+            return texts.astype(kind)
+        except (ValueError, OverflowError):
+            continue
+    return texts
+
+
+def _is_missing(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return cell.strip().lower() in WORDS_FOR_MISSING
+    return cell is None or bool(np.isnan(cell))
+
+
+def _stripped(cells: Cells) -> list[str]:
+    """Texts without blanks around them; empty where the value is missing."""
+    return ["" if _is_missing(cell) else str(cell).strip() for cell in cells]
+
+
+def _as_numbers(cells: Cells) -> Floats | None:
+    """All cells as numbers, NaN where missing; None if one is neither."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
+        return cells.astype(np.float64)
+    if not any("_" in cell for cell in cells if cell is not None):  # Python's numbers may have it, a table's not
+        try:
+            return np.array(cells, dtype=np.float64)
+        except (ValueError, TypeError):
+            pass
+    values = [_as_number(cell) for cell in cells]
+    return None if None in values else np.array(values, dtype=np.float64)
+
+
+def _as_number(cell: Any) -> float | None:
+    if _is_missing(cell):
+        return np.nan
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+def _first_text(cells: Cells) -> tuple[int, str] | None:
+    """The first cell that is neither a number nor missing, and where it is."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
+        return None
+    if _as_numbers(cells) is not None:
+        return None
+    return next((i, cell.strip()) for i, cell in enumerate(cells) if _as_number(cell) is None)

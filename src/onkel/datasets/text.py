@@ -1,0 +1,103 @@
+"""LIBSVM text: its lines as rows of a CSR matrix, or the sentence that says where it is none.
+
+This is the definition; its twin in C++ reads the usual forms and leaves the rest to it. A line is
+
+    target [qid:number] column:value column:value ... [# comment]
+
+Targets and values are decimal numbers, finite. Columns may come in any order, but only once. Empty lines and lines of
+comment are skipped; a byte-order mark and carriage returns do no harm.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_COLUMNS = 2**31 - 2
+
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_QUERY = re.compile(rb"qid:\d+")
+_NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+
+
+class Rows(NamedTuple):
+    """Rows of LIBSVM text: targets, and the parts of a CSR matrix with `width` columns."""
+
+    targets: NDArray[np.float64]
+    values: NDArray[np.float64]
+    columns: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    width: int
+
+
+class TextError(ValueError):
+    """Text that is not understood, with the number of its line."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def parse_libsvm(text: bytes, base: int, line: int = 1) -> Rows:
+    """The rows of whole lines; columns are counted from `base`, lines in messages from `line`."""
+    targets: list[float] = []
+    values: list[float] = []
+    columns: list[int] = []
+    starts = [0]
+    for number, content in enumerate(text.split(b"\n"), line):
+        words = content.partition(b"#")[0].split()
+        if not words:
+            continue
+        targets.append(_number(number, words[0], "the target"))
+        pairs = [_pair(number, word, base) for word in words[1 + _has_query(words) :]]
+        pairs.sort(key=lambda pair: pair[0])
+        for (one, _), (other, _) in itertools.pairwise(pairs):
+            if one == other:
+                raise TextError(number, f"column {one + base} comes twice; a row may name it only once")
+        columns += [column for column, _ in pairs]
+        values += [value for _, value in pairs]
+        starts.append(len(columns))
+    return Rows(
+        np.array(targets, np.float64),
+        np.array(values, np.float64),
+        np.array(columns, np.int32),
+        np.array(starts, np.int32),
+        max(columns, default=-1) + 1,
+    )
+
+
+def _has_query(words: list[bytes]) -> bool:
+    return len(words) > 1 and _QUERY.fullmatch(words[1]) is not None
+
+
+def _pair(line: int, word: bytes, base: int) -> tuple[int, float]:
+    column, colon, value = word.partition(b":")
+    if not colon or not column.isdigit():
+        raise TextError(line, f"{shown(word)} is no pair column:value; a line is 'target column:value ...'")
+    number = int(column) if len(column.lstrip(b"0")) < 11 else MOST_COLUMNS + 2
+    if number < base:
+        raise TextError(line, "column 0, where columns were counted from 1 so far; say zero_based=True")
+    if number - base > MOST_COLUMNS:
+        raise TextError(line, f"column {shown(column)} is larger than {MOST_COLUMNS:,}; number columns without gaps")
+    return number - base, _number(line, value, f"the value of column {number}")
+
+
+def _number(line: int, word: bytes, what: str) -> float:
+    if _NUMBER.fullmatch(word):
+        value = float(word)
+        if np.isfinite(value):
+            return value
+        raise TextError(line, f"{what}, {shown(word)}, is too large for a number of double precision")
+    if _NOT_FINITE.fullmatch(word):
+        raise TextError(line, f"{what} is {shown(word)}, which is not finite; leave the value out, or the row")
+    raise TextError(line, f"{what}, {shown(word)}, is not a number; a line is 'target column:value ...'")
+
+
+def shown(word: bytes, most: int = 40) -> str:
+    """A piece of text for a message: quoted, cut, and printable whatever it is."""
+    text: Any = word[:most].decode("utf-8", "backslashreplace")
+    return repr(text) + ("..." if len(word) > most else "")

@@ -1,0 +1,1 @@
+"""Evaluation: learners along streams, compared, tuned and shown."""

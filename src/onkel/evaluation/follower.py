@@ -1,0 +1,178 @@
+"""Follower: a learner along a stream. It may stop at any time, and go on where it stopped.
+
+It scales features and real targets by what it has seen so far, takes in new classes and columns as they come, counts
+its errors, and writes all of that into the model's file. How the stream is cut into blocks changes nothing, to the last
+bit: a run that was interrupted and resumed ends with the same model as one that was not.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from onkel.core import state
+from onkel.core.files import remove_leftovers
+from onkel.core.outputs import cuts
+from onkel.core.scores import decided
+from onkel.datasets.tables import Schema
+from onkel.evaluation.protocols import task_of
+from onkel.evaluation.scale import RunningScale
+from onkel.evaluation.totals import accumulated, error_of, errors
+from onkel.evaluation.traces import Trace
+from onkel.faces.files import restored
+
+Array = NDArray[Any]
+
+_POINTS = 200  # most points of a curve
+
+
+class Follower:
+    """A learner, the scales of its features and its target, and how it has done so far.
+
+    Parameters
+    ----------
+    model : a classifier or regressor of onkel, fresh or not.
+    scale : a `RunningScale` of the features, which makes sparse rows dense; None takes features as they are.
+    goal : the same for the target of a regression. Predictions are in the target's own units.
+
+    Attributes
+    ----------
+    seen, total, seconds : examples, mistakes (or squared errors) and time spent so far.
+    schema : what is known of the columns of the tables it learned from.
+    about : plain data that is saved with it: which stream, and which place in it.
+    """
+
+    def __init__(self, model: Any, scale: RunningScale | None = None, goal: RunningScale | None = None) -> None:
+        self.model, self.scale, self.goal = model, scale, goal
+        self.task = task_of(model)
+        self.seen, self.total, self.seconds = 0, 0.0, 0.0
+        self.schema = Schema()
+        self.about: dict[str, Any] = {}
+        self._curve: list[tuple[int, float, int, float]] = []
+
+    def begin(self, source: str) -> None:
+        """Its place is the beginning of the stream of that name."""
+        self.about = {"source": source, "position": 0, "written": 0}
+
+    # -- learning
+
+    def learn(self, X: Any, y: Array) -> list[Any]:
+        """Predict and then learn each row in turn; the predictions, None before the first label is known."""
+        clock = time.perf_counter()
+        X = self._rows(X, learning=True)
+        if self.task == "regression":
+            targets, mean, deviation = (y, 0.0, 1.0) if self.goal is None else self.goal.follow(y)
+            said = np.asarray(self.model.learn(X, targets), float) * deviation + mean
+        else:
+            stretches = [self._stretch(X[a:b], y[a:b]) for a, b in pairwise(cuts(y, self.classes))]
+            said = np.array([prediction for some in stretches for prediction in some], dtype=object)
+        self.total = accumulated(self.total, errors(said, y, self.task))
+        self.seen += len(y)
+        self.seconds += time.perf_counter() - clock
+        self._note()
+        return list(said.tolist())
+
+    def _stretch(self, X: Any, y: Array) -> list[Any]:
+        """Learn from rows of which only the first may be of a new class; that one is predicted before it joins."""
+        known = self.classes
+        if y[0] in known:
+            return self._decide(self.model.learn(X, y))
+        guess = self._decide(self.model.decision_function(X[:1])) if len(known) else [None]
+        scores = self.model.learn(X, y, classes=np.unique(y[:1]) if len(known) == 0 else np.union1d(known, y[:1]))
+        return guess + self._decide(scores)[1:]
+
+    def _decide(self, scores: Array) -> list[Any]:
+        classes = self.classes
+        said = np.repeat(classes, len(scores)) if len(classes) == 1 else classes[decided(scores)]
+        return list(said.tolist())
+
+    @property
+    def classes(self) -> Array:
+        """The labels that have been seen."""
+        return np.asarray(getattr(self.model, "classes_", []))
+
+    def _rows(self, X: Any, learning: bool = False) -> Any:
+        if self.scale is not None:
+            X = self.scale.learn(X) if learning else self.scale.apply(X)
+        if scipy.sparse.issparse(X):
+            width = getattr(self.model, "n_features_in_", X.shape[1])
+            if X.shape[1] != width and self.schema.encode == "hash":  # a table with other texts never widens it
+                raise ValueError(f"hashed, X has {X.shape[1]} features, but the examples before had {width}")
+            if X.shape[1] > width and learning:
+                self.model.widen(X.shape[1])
+            elif X.shape[1] > width:
+                X = X[:, :width]  # nothing is known of columns that were never seen
+            elif X.shape[1] < width:
+                X = scipy.sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+            return X
+        return np.asarray(X, float)
+
+    # -- asking
+
+    def predict(self, X: Any) -> list[Any]:
+        """Predictions for the rows, without learning."""
+        said = np.asarray(self.model.predict(self._rows(X)))
+        if self.goal is not None:
+            said = said * self.goal.deviation + self.goal.mean
+        return list(said.tolist())
+
+    def scores(self, X: Any) -> Array:
+        """Scores of the rows (classification)."""
+        return np.asarray(self.model.decision_function(self._rows(X)))
+
+    @property
+    def error(self) -> float:
+        """Mistakes per example so far, or the root mean squared error."""
+        return float(error_of(self.total, self.seen, self.task))
+
+    @property
+    def trace(self) -> Trace:
+        """What the run looked like: at most 200 points, farther apart the longer it is."""
+        seen, total, size, seconds = (np.array(column) for column in zip(*self._curve, strict=True))
+        return Trace(self.task, seen, total.astype(float), size, seconds)
+
+    def _note(self) -> None:
+        now = (self.seen, self.total, self.model.n_support_, self.seconds)
+        if len(self._curve) >= _POINTS:
+            del self._curve[::2]
+        self._curve.append(now)
+
+    # -- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write model, scales and counts. The file appears whole or not at all, and `onkel.load` reads its model."""
+        path = Path(path)
+        remove_leftovers(path)
+        arrays, config = self.model.state()
+        counts = {"seen": self.seen, "total": self.total, "seconds": self.seconds, "curve": self._curve}
+        scale, goal = (None if one is None else one.plain() for one in (self.scale, self.goal))
+        known = {"scale": scale, "goal": goal, "schema": self.schema.plain(), "about": self.about}
+        state.write(path, arrays, config | {"follower": counts | known})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Follower:
+        """Read what `save` wrote. A model that was saved alone has no scale and no errors so far."""
+        arrays, config = state.read(path)
+        made = cls(restored(path, arrays, config))
+        data = config.get("follower")
+        if data is None:
+            made.seen = getattr(made.model, "t_", 0)
+            made.schema = Schema(features=[*map(str, getattr(made.model, "feature_names_in_", ()))] or None)
+            return made
+        try:
+            made.seen, made.total, made.seconds = int(data["seen"]), float(data["total"]), float(data["seconds"])
+            made._curve = [(int(a), float(b), int(c), float(d)) for a, b, c, d in data["curve"]]
+            made.scale = None if data["scale"] is None else RunningScale.of(data["scale"])
+            made.goal = None if data["goal"] is None else RunningScale.of(data["goal"])
+            made.schema = Schema.of(data["schema"])
+            made.about = dict(data["about"])
+        except (KeyError, TypeError, ValueError) as problem:
+            raise ValueError(f"{os.fspath(path)} does not hold a place in a stream: {problem!r}") from problem
+        return made

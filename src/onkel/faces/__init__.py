@@ -1,0 +1,9 @@
+"""How people meet a learner: the verbs of scikit-learn and of river on one object."""
+
+from onkel.faces.classifier import Classifier
+from onkel.faces.detector import Detector
+from onkel.faces.estimator import Estimator
+from onkel.faces.one_kernel import OneKernel
+from onkel.faces.regressor import Regressor
+
+__all__ = ["Classifier", "Detector", "Estimator", "OneKernel", "Regressor"]

@@ -1,0 +1,240 @@
+"""The border: what people hand in, checked once and turned into what the engine reads.
+
+Rows come as arrays (float32 and float64 are kept), CSR matrices (never densified), pandas or polars
+frames, or dictionaries. Bad values are refused before anything is learned, with a message that says what,
+where, and what to do. Labels and names of columns are checked in `labels.py` and `columns.py`, overflow in
+the engine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SPARSE = ("csr", "csc", "coo")
+MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}  # in words: pandas' NA does not even compare with itself
+
+
+def is_frame(X: Any) -> bool:
+    """A table with named columns, of pandas, polars or the like."""
+    return hasattr(X, "columns") and hasattr(X, "shape") and not sp.issparse(X)
+
+
+def as_rows(X: Any, dtype: Any = None) -> Any:
+    """X as a C-contiguous float array or a canonical CSR matrix; the caller's object is never changed."""
+    refuse_strange(X, "X")
+    wanted = [np.float64, np.float32] if dtype is None else dtype
+    with naming_columns(X):
+        X = check_array(X, accept_sparse=SPARSE, dtype=wanted, order="C", ensure_all_finite=False, input_name="X")
+    return settle(X)
+
+
+def as_example(x: Any, known: Container[Any] = ()) -> Any:
+    """One example: a mapping from names to numbers, or a row (1, features) of numbers.
+
+    A row of a pandas frame is read by its labels, if these are words or names that are known.
+    """
+    if isinstance(x, Mapping):
+        return x
+    refuse_strange(x, "x")
+    labels = list(getattr(x, "index", ())) if hasattr(x, "to_dict") and not is_frame(x) else []
+    words = all(isinstance(label, str) for label in labels)
+    if labels and (words or all(label in known for label in labels)):
+        label, times = Counter(labels).most_common(1)[0]
+        if times > 1:
+            raise ValueError(f"x has {times} values of {label!r}: give each a name of its own")
+        return dict(zip(labels, x, strict=True))
+    try:
+        row = np.asarray(x)
+    except ValueError:  # lists of different lengths
+        row = np.array(None)
+    if is_frame(x) or (row.ndim > 1 and row.size != max(row.shape)):
+        got = f"a table of shape {row.shape}"
+        raise ValueError(f"one example is wanted, got {got}: use learn and predict, or learn_many and predict_many")
+    refuse_strange(row, "x")
+    if row.ndim == 0 or row.dtype.kind not in "biufO":
+        raise ValueError(f"an example is a dictionary or a row of numbers, got {shortly(x)}")
+    if row.dtype.kind == "O":
+        numbers = row.ravel().tolist()
+        at = next((i for i, number in enumerate(numbers) if not is_number(number)), None)
+        if at is not None:
+            raise ValueError(f"feature {at} is {shortly(numbers[at])}, not a number: encode it first")
+        row = np.array([as_float(number) for number in numbers])
+    return row.reshape(1, -1)
+
+
+@contextmanager
+def naming_columns(X: Any) -> Iterator[None]:
+    """Where a value of a frame cannot be read as a number, or any one is too large, say where it is."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        for name in X.columns if is_frame(X) and hasattr(X, "dtypes") else ():
+            for row, value in enumerate(X[name]):
+                if not can_be_read(value) and str(value) not in MISSING:
+                    where = f"column {name!r} of X holds {shortly(value)} in row {row}"
+                    raise ValueError(f"{where}, not a number: encode or drop it first") from None
+        if isinstance(error, OverflowError):
+            values = np.array(X, dtype=object)
+            for row, column in np.ndindex(values.shape) if values.ndim == 2 else ():
+                if not can_be_read(values[row, column]):
+                    where = f"X holds {shortly(values[row, column])} in row {row}, column {column}"
+                    raise ValueError(f"{where}, too large for a float: scale the features") from None
+        raise
+
+
+def is_number(value: Any) -> bool:
+    return type(value) is float or (isinstance(value, (Real, np.bool_)) and not isinstance(value, np.timedelta64))
+
+
+def can_be_read(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def as_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def shortly(value: Any) -> str:
+    try:
+        said = " ".join(repr(value).split())
+    except ValueError:  # an integer of so many digits that Python does not print it
+        return "an integer of thousands of digits"
+    return said if len(said) <= 60 else f"{said[:57]}..."
+
+
+def settle(X: Any) -> Any:
+    """A checked matrix in the engine's form: finite, and if sparse then CSR with sorted indices."""
+    if sp.issparse(X):
+        X = X.tocsr()
+        X.check_format(full_check=True)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        if X.shape[1] > np.iinfo(np.int32).max:
+            raise ValueError(f"X has {X.shape[1]} columns; at most 2^31 - 1 are supported: hash the features to fewer")
+    refuse_non_finite(X)
+    return X
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """What is behind a mask is not to be read."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array: fill or drop the masked values first")
+
+
+def refuse_strange(values: Any, name: str) -> None:
+    """Dates, complex numbers and masked arrays are no numbers to learn from."""
+    refuse_masked(values, name)
+    if isinstance(values, Iterator):
+        raise ValueError(f"{name} is an iterator: make an array of what it gives")
+    if isinstance(values, (list, tuple)) and values and isinstance(values[0], Mapping):
+        raise ValueError(f"{name} holds dictionaries: use learn_one and predict_one, or make a frame of them")
+    types = [(name, getattr(values, "dtype", None))]
+    if is_frame(values) and hasattr(values, "dtypes"):
+        column, times = Counter(values.columns).most_common(1)[0] if len(values.columns) else ("", 0)
+        if times > 1:
+            raise ValueError(f"{name} has {times} columns {column!r}: give each a name of its own")
+        columns = zip(values.columns, values.dtypes, strict=True)
+        types = [(f"column {column!r} of {name}", dtype) for column, dtype in columns]
+    for what, dtype in types:
+        kind = getattr(dtype, "kind", "")
+        if kind == "c":
+            raise ValueError(f"Complex data not supported: {what} has dtype {dtype}")
+        if kind in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # NumPy's and polars' types
+            raise ValueError(f"{what} holds dates or times ({dtype}): turn them into numbers first")
+
+
+def refuse_non_finite(X: Any) -> None:
+    """NaN and infinity are refused with their row and column."""
+    values = X.data if hasattr(X, "indptr") else X
+    if values.size < 10_000:
+        if np.isfinite(values).all():
+            return
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):  # a finite sum says it all, and is quicker
+            if np.isfinite(np.einsum("i->", values.ravel())) or np.isfinite(values).all():
+                return
+    at = np.argwhere(~np.isfinite(values))[0]
+    if hasattr(X, "indptr"):
+        row, column = int(np.searchsorted(X.indptr, at[0], side="right")) - 1, X.indices[at[0]]
+    else:
+        row, column = at
+    value = values[tuple(at)]
+    name = "NaN" if np.isnan(value) else "infinity"
+    raise ValueError(
+        f"X contains {name} in row {row}, column {column} ({value}): onkel needs finite numbers; "
+        "impute or drop such rows first (for instance with sklearn.impute.SimpleImputer)"
+    )
+
+
+def as_weight(sample_weight: Any, X: Any) -> Array | None:
+    """Sample weights: one finite number >= 0 per row (or one for all), or None."""
+    if sample_weight is None:
+        return None
+    refuse_masked(sample_weight, "sample_weight")
+    rows = X.shape[0]
+    weight = np.full(rows, sample_weight) if np.isscalar(sample_weight) else np.asarray(sample_weight)
+    if weight.shape != (rows,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(rows,)}: give one number per row")
+    try:
+        weight = np.ascontiguousarray(weight, dtype=np.float64)
+    except OverflowError:
+        weight = np.array([as_float(one) for one in weight])
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must be numbers, got dtype {weight.dtype}") from None
+    wrong = ~((weight >= 0) & np.isfinite(weight))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(f"sample_weight must be finite and >= 0, got {weight[at]} in row {at}")
+    return weight
+
+
+def as_one_weight(w: Any, X: Any) -> Array | None:
+    """The weight of one example."""
+    return None if type(w) is float and w == 1.0 else as_weight([w], X)
+
+
+def as_target(y: Any, X: Any) -> Array:
+    """Regression targets: one finite number per row."""
+    if type(y) is not np.ndarray or y.shape != X.shape[:1]:
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+    refuse_strange(y, "y")
+    try:
+        target = np.ascontiguousarray(y, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        at = next((i for i, value in enumerate(y) if not can_be_read(value)), 0)
+        raise ValueError(f"y must be numbers, got {shortly(y[at])} in row {at}: encode, drop or repair it") from None
+    if not np.isfinite(target).all():
+        at = int(np.argmin(np.isfinite(target)))
+        raise ValueError(f"y contains {'NaN' if np.isnan(target[at]) else 'infinity'} in row {at}: drop or repair it")
+    return target
+
+
+def as_one_target(y: Any) -> Array:
+    """A regression target for one example."""
+    try:
+        target = float(y) if isinstance(y, Real) else math.nan
+    except OverflowError:
+        target = math.inf
+    if not math.isfinite(target):
+        raise ValueError(f"y must be a finite number, got {shortly(y)}")
+    return np.array([target])

@@ -1,0 +1,181 @@
+"""Classifier: the face of learners that predict one of two or more classes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from onkel.core import optional
+from onkel.core.outputs import cuts
+from onkel.core.scores import decided, probabilities
+from onkel.faces import border, labels
+from onkel.faces.estimator import Array, Estimator, Examples
+from onkel.faces.labels import Labels
+from onkel.faces.learned import Learned
+
+_PROBABILITIES = 'use KLRSGDClassifier or OGDClassifier(loss="logistic")'
+
+
+class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
+    """Learners that predict a class."""
+
+    task: ClassVar[str] = "classification"
+    river_kind: ClassVar[str] = "MiniBatchClassifier"
+    two_classes: ClassVar[bool] = False  # only: a third is refused
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._multiclass
+        return tags
+
+    @property
+    def _multiclass(self) -> bool:  # as river calls it
+        return not self.two_classes
+
+    # -- learning
+
+    def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
+        """Learn from the rows in order and return the scores made before each update.
+
+        Returns (n,) for two classes, a score >= 0 meaning `classes_[1]`; (n, m) for m >= 3 classes. Without
+        `classes` those of the first call are known; later ones join with score 0.
+        """
+        return self._learn(*self._ready(X, y, classes, sample_weight))
+
+    def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
+        learned = self._learned
+        if learned is None:
+            columns, X = self._columns_of(X)
+        else:
+            X = learned.rows(X)
+        y = labels.as_labels(y, X)
+        weight = None if sample_weight is None else border.as_weight(sample_weight, X)
+        if learned is not None and classes is None:
+            target = learned.targets(y)
+            if target is not None:
+                return learned, X, target, weight
+        known = self._joined(y, classes)
+        if learned is None:
+            learned = self._begun(X, columns, known)
+        elif known is not learned.labels:
+            learned = learned.relabelled(known)
+        return learned, X, known.target(y), weight
+
+    @property
+    def _labels(self) -> Labels | None:
+        return None if self._learned is None else self._learned.labels
+
+    def _joined(self, y: Array, classes: Any = None) -> Labels:
+        """The classes known, with those of y and the declared ones; refuses what cannot be."""
+        known = self._labels.joined(y, classes) if self._labels else Labels.first(y, classes)
+        if self.two_classes and len(known) > 2:
+            raise ValueError(
+                f"Only binary classification is supported. {type(self).__name__} is defined for two classes, "
+                f"got {known.classes.tolist()}"
+            )
+        return known
+
+    # -- predicting
+
+    @property
+    def classes_(self) -> Array:
+        """The classes known, sorted."""
+        return np.asarray(self._seen("classes_", None if self._labels is None else self._labels.classes))
+
+    def decision_function(self, X: Any, output: str | None = None) -> Array:
+        """Scores (n,) or (n, classes); `output` picks the "last" or the "average" model."""
+        scores = self._scores(X, output)
+        return scores if scores.shape[1] > 1 else scores[:, 0]
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row; a score of 0 is `classes_[1]`."""
+        return self._decided(self._scores(X))
+
+    def _decided(self, scores: Array) -> Array:
+        classes = self.classes_
+        return np.repeat(classes, len(scores)) if len(classes) == 1 else np.asarray(classes[decided(scores)])
+
+    def _has_probabilities(self) -> bool:
+        recipe = self._learned.recipe if self._learned else self
+        return recipe._is_logistic()
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, classes) of a logistic model: 1 / (1 + exp(-f)), or the softmax of the scores."""
+        return self._probabilities(self._scores(X))
+
+    def _probabilities(self, scores: Array) -> Array:
+        return np.ones((len(scores), 1)) if len(self.classes_) == 1 else probabilities(scores)
+
+    # -- river
+
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        """Learn from one example: a dictionary of features, or an array row."""
+        learned = self._learned
+        try:
+            target = learned.labels.targets.get(y)  # type: ignore[union-attr]
+        except (AttributeError, TypeError):  # nothing was learned yet; no label at all
+            target = None
+        if learned is None or target is None or not learned.learn_as_it_is(x, target, w):
+            self._learn_checked(x, y, w)
+
+    def _learn_checked(self, x: Any, y: Any, w: float) -> None:
+        X, new = self._example(x)
+        weight = border.as_one_weight(w, X)
+        label = labels.checked([y], "y")
+        known = self._labels
+        if known is None or y not in known.targets:
+            known = self._joined(label)
+        learned = self._for(X, new, known)
+        self._take(learned, X, np.array([known.targets[y]]), weight)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn from the rows of a frame as `learn_one` would; new columns and classes join."""
+        rows, new = self._named(X)
+        y = labels.as_labels(y, rows)
+        self._joined(y)  # refuses
+        known = self._labels.classes if self._labels else y[:0]
+        for start, stop in pairwise(cuts(y, known)):
+            now = self._joined(y[start:stop])
+            self._take(self._for(rows, new, now), rows[start:stop], now.target(y[start:stop]), None)
+            new = []
+
+    def predict_one(self, x: Any) -> Any:
+        """The class of one example; None before anything was learned."""
+        learned: Learned | None = self._learned
+        if learned is None:
+            return None
+        scores = learned.score_one(x)
+        known = [*learned.labels.targets]  # type: ignore[union-attr]
+        if len(scores) == 1:
+            return known[-1] if scores[0] >= 0 else known[0]
+        return known[scores.index(max(scores))]
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of each class (logistic models)."""
+        self._refuse_without_probabilities()
+        if self._learned is None:
+            return {}
+        probabilities = self._probabilities(np.array([self._learned.score_one(x)]))[0]
+        return dict(zip(self.classes_.tolist(), probabilities.tolist(), strict=True))
+
+    def predict_many(self, X: Any) -> Any:
+        """Predictions for a frame, as a pandas Series."""
+        return self._series(X)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of each class for a frame, as a pandas DataFrame (logistic models)."""
+        pd = optional.load("pandas", "predict_proba_many")
+        self._refuse_without_probabilities()
+        if self._learned is None:
+            return pd.DataFrame()
+        found = self._probabilities(self._scores(self._by_name(X)))
+        return pd.DataFrame(found, columns=self.classes_.tolist(), index=X.index)
+
+    def _refuse_without_probabilities(self) -> None:
+        if not self._has_probabilities():
+            raise NotImplementedError(f"{type(self).__name__} has no probabilities: {_PROBABILITIES}")

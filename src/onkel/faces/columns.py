@@ -1,0 +1,212 @@
+"""Columns: what a model knows of its features, and the rows of its kind made of what comes in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from onkel.core.part import from_plain, to_plain
+from onkel.faces import border
+from onkel.maps import keys_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class SparseRow(NamedTuple):
+    """A CSR matrix of one row; scipy's own would take longer to make than the row takes to learn."""
+
+    data: Array
+    indices: Array
+    shape: tuple[int, int]
+
+    @property
+    def indptr(self) -> Array:
+        """Where the row starts and ends."""
+        return np.array([0, len(self.data)])
+
+    @property
+    def dtype(self) -> Any:
+        """Of the values."""
+        return self.data.dtype
+
+    def copy(self) -> SparseRow:
+        """The row itself: nobody else has it."""
+        return self
+
+    def astype(self, dtype: Any) -> SparseRow:
+        """With values of another type."""
+        return SparseRow(self.data.astype(dtype), self.indices, self.shape)
+
+
+class Columns:
+    """How many there are, and their names if they have any.
+
+    Columns without names are known by their places. Names from a frame given to `fit`, `partial_fit` or `learn` are
+    fixed, as in scikit-learn, until `learn_one` (with a dictionary) or `learn_many` is called; from then on new names
+    may join. Names that came with a dictionary are those so far, in the order of their first appearance.
+
+    Parameters
+    ----------
+    count : number of columns
+    names : their names, or None
+    grows : may new names join?
+    owner : name of the estimator, for messages
+    """
+
+    def __init__(self, count: int, names: list[Any] | None, grows: bool, owner: str) -> None:
+        self.count, self.names, self.grows, self.owner = count, names, grows, owner
+        self.index = {name: i for i, name in enumerate(names or ())}
+
+    def __len__(self) -> int:
+        return self.count
+
+    @classmethod
+    def of(cls, X: Any, owner: str) -> tuple[Columns, Any]:
+        """Those of a first matrix or frame, and its rows; float32 and float64 are kept."""
+        X, seen = _validated(X, owner, {}, [np.float64, np.float32])
+        names = seen.get("feature_names_in_")
+        return cls(X.shape[1], None if names is None else [str(name) for name in names], False, owner), X
+
+    @property
+    def keys(self) -> Array:
+        """A number for each feature: made from its name, or its place where there are none."""
+        return keys_of(self.names) if self.names else np.arange(max(self.count, 1), dtype=np.uint64)
+
+    @property
+    def fixed(self) -> list[str] | None:
+        """The names of a frame, which stay as they are; None if there are none."""
+        return None if self.grows else self.names
+
+    # -- new columns
+
+    def wider(self, count: int) -> Columns:
+        """With further columns without names."""
+        return Columns(max(self.count, count), None, False, self.owner)
+
+    def open(self) -> Columns:
+        """The same names, and new ones may join."""
+        return self if self.grows else Columns(self.count, self.names, True, self.owner)
+
+    def refuse_unnamed(self) -> None:
+        """Refuse names where columns are known by their places."""
+        if self.names is None:
+            raise ValueError("this model was trained on unnamed columns: give it arrays, not names")
+
+    def add(self, names: list[Any]) -> None:
+        """Put new names behind the others."""
+        known = self.names = self.names or []
+        for name in names:
+            self.index[name] = len(known)
+            known.append(name)
+        self.count = len(known)
+
+    def unknown(self, names: Any) -> list[Any]:
+        """Those of the names that are not yet known."""
+        return [name for name in names if name not in self.index]
+
+    # -- rows
+
+    def matrix(self, X: Any, dtype: Any) -> Any:
+        """Check a matrix or a frame: its rows in that type, in these columns."""
+        if not self.grows:
+            seen: dict[str, Any] = {"n_features_in_": self.count}
+            if self.names is not None:
+                seen["feature_names_in_"] = np.array(self.names, dtype=object)
+            return _validated(X, self.owner, seen, dtype)[0]
+        if border.is_frame(X):
+            return cast(self.select(X), dtype)
+        X = cast(border.as_rows(X), dtype)
+        if X.shape[1] != self.count:
+            raise ValueError(f"X has {X.shape[1]} features, but this model knows {self.count} by name")
+        return X
+
+    def example(self, x: Any, dtype: Any) -> Any:
+        """Check one example to predict."""
+        x = border.as_example(x, self.index)
+        if isinstance(x, Mapping):
+            self.refuse_unnamed()
+            return cast(self.rows(x), dtype)
+        return self.matrix(x, dtype)
+
+    def rows(self, x: Mapping[Any, Any], new: list[Any] | tuple[Any, ...] = ()) -> SparseRow:
+        """A dictionary as a sparse row, with `new` names behind the known; other unknown ones are left out."""
+        found = sorted((self.index[name], name) for name in x if name in self.index)
+        found += [(self.count + i, name) for i, name in enumerate(new)]
+        numbers = [x[name] for _, name in found]
+        for (_, name), number in zip(found, numbers, strict=True):
+            if not border.is_number(number):
+                raise ValueError(f"feature {name!r} is {border.shortly(number)}, not a number: encode it first")
+        values = np.array([border.as_float(number) for number in numbers])
+        if not np.isfinite(values).all():
+            name = found[int(np.argmin(np.isfinite(values)))][1]
+            got = f"feature {name!r} is {border.shortly(x[name])}"
+            if isinstance(x[name], int):
+                raise ValueError(f"{got}, too large for a floating point number: scale it")
+            raise ValueError(f"{got}: onkel needs finite numbers; impute or leave it out")
+        index = np.array([i for i, _ in found], dtype=np.int32)
+        return SparseRow(values, index, (1, max(self.count + len(new), 1)))
+
+    def select(self, X: Any, new: list[Any] | tuple[Any, ...] = ()) -> Any:
+        """A frame's columns in this order, `new` ones behind; those it lacks are zero, unknown ones left out."""
+        if not border.is_frame(X):
+            raise ValueError(
+                f"a frame with named columns is needed, got {type(X).__name__}: use partial_fit for arrays"
+            )
+        border.refuse_strange(X, "X")
+        place = self.index | {name: self.count + i for i, name in enumerate(new)} if new else self.index
+        known = [name for name in X.columns if name in place]
+        table = border.as_rows(X[known])
+        full = np.zeros((table.shape[0], max(len(place), 1)), table.dtype)
+        full[:, [place[name] for name in known]] = table
+        return full
+
+    # -- plain data
+
+    def plain(self) -> dict[str, Any]:
+        """What a model file says of them."""
+        if self.names is None:
+            return {"n_features": self.count}
+        names = [to_plain(name) for name in self.names]
+        return {"n_features": self.count, "names" if self.grows else "feature_names": names}
+
+    @classmethod
+    def from_plain(cls, data: Mapping[str, Any], owner: str) -> Columns:
+        """The inverse of `plain`."""
+        names = data.get("names", data.get("feature_names"))
+        count = data["n_features"]
+        if type(count) is not int or count < 0 or (names is not None and len(names) != count):
+            raise ValueError(f"its number of features {count!r} is wrong, or not that of their names")
+        return cls(count, None if names is None else [from_plain(n) for n in names], "names" in data, owner)
+
+
+def cast(X: Any, dtype: Any) -> Any:
+    """The rows in the type of a run; what does not fit in it is refused."""
+    if X.dtype == dtype:
+        return X
+    with np.errstate(over="ignore"):
+        X = X.astype(dtype)
+    border.refuse_non_finite(X)
+    return X
+
+
+def _validated(X: Any, owner: str, seen: dict[str, Any], dtype: Any) -> tuple[Any, dict[str, Any]]:
+    """The rows, checked by scikit-learn against columns that were `seen` (none: at first sight), and those seen now."""
+    stand_in = _stand_in(owner)()
+    vars(stand_in).update(seen)
+    form = {"accept_sparse": border.SPARSE, "dtype": dtype, "order": "C", "ensure_all_finite": False}
+    border.refuse_strange(X, "X")
+    # a value too large for float32 is refused below, with its place
+    with np.errstate(over="ignore"), border.naming_columns(X):
+        X = validate_data(stand_in, X, reset=not seen, **form)
+    return border.settle(X), vars(stand_in)
+
+
+@cache
+def _stand_in(owner: str) -> type:
+    """scikit-learn keeps the columns in attributes of an estimator, and its messages name the class: this is one."""
+    return type(owner, (BaseEstimator,), {})

@@ -1,0 +1,71 @@
+"""Detector: the face of learners that tell the usual from the novel. They learn from examples alone."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from onkel.faces.estimator import Array, Estimator, Examples
+
+
+class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
+    """Learners that tell the usual from the novel."""
+
+    task: ClassVar[str] = "novelty detection"
+    river_kind: ClassVar[str] = "AnomalyDetector"
+    _supervised: ClassVar[bool] = False
+
+    def learn(self, X: Any) -> Array:  # type: ignore[override]
+        """Learn from the rows in order and return the scores f(x) (n,) made before each update."""
+        return self._learn(*self._ready(X, None, None, None))
+
+    def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
+        learned = self._learned
+        if learned is None:
+            columns, X = self._columns_of(X)
+            learned = self._begun(X, columns, None)
+        else:
+            X = learned.rows(X)
+        return learned, X, np.ones(X.shape[0]), None
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+        """Forget everything, then learn from the rows in order, once."""
+        self._learned = self._fresh().partial_fit(X)._learned
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+        """Go on learning from the rows in order."""
+        self.learn(X)
+        return self
+
+    @property
+    def offset_(self) -> float:
+        """The threshold rho below which an example is novel."""
+        return self._fitted().engine.threshold
+
+    def score_samples(self, X: Any) -> Array:
+        """f(x): the higher, the more usual."""
+        return self._scores(X)[:, 0]
+
+    def decision_function(self, X: Any) -> Array:
+        """f(x) - rho: negative for novel examples."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> Array:
+        """+1 for usual, -1 for novel examples."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    # -- river
+
+    def learn_one(self, x: Any) -> None:
+        """Learn from one example: a dictionary of features, or an array row."""
+        learned = self._learned
+        if learned is None or not learned.learn_as_it_is(x, 1.0, 1.0):
+            X, new = self._example(x)
+            self._take(self._for(X, new, None), X, np.ones(1), None)
+
+    def score_one(self, x: Any) -> float:
+        """rho - f(x): the higher, the more novel; 0 before anything was learned."""
+        return 0.0 if self._learned is None else self.offset_ - float(self._learned.score_one(x)[0])

@@ -1,0 +1,63 @@
+"""Model files: back from plain data to estimators. Nothing in a file is ever executed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from onkel.core.basis import State
+from onkel.core.part import from_plain
+from onkel.core.state import read
+from onkel.faces.estimator import Estimator
+from onkel.faces.learned import Learned
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote; it warns if the file also says how examples become its features."""
+    arrays, config = read(path)
+    model = restored(path, arrays, config)
+    beside = config.get("follower") or {}
+    if beside.get("scale") or beside.get("goal") or beside.get("schema", {}).get("features"):
+        warnings.warn(
+            f"{os.fspath(path)} also holds a scale or columns, which the model alone does not apply: its features and "
+            "targets are as they were learned; onkel.evaluation.follower.Follower.load takes them as they come",
+            stacklevel=2,
+        )
+    return model
+
+
+def restored(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -> Any:
+    """The model of a file that was read."""
+    try:
+        cls, params, run = _known(config["algorithm"]), config["params"], config["run"]
+        model = cls(**_from_plain(params))
+        if run is None or run["params"] != params:  # else what was learned checks them
+            model._check_params()
+        if run is not None:
+            model._learned = Learned.of(cls(**_from_plain(run["params"])), arrays, run)
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)} does not hold a model this onkel can use: {error}") from error
+    return model
+
+
+def _from_plain(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of an estimator, of which one may be an estimator itself."""
+
+    def read(value: Any) -> Any:
+        if isinstance(value, Mapping) and "algorithm" in value:
+            return _known(value["algorithm"])(**_from_plain(value["params"]))
+        return from_plain(value)
+
+    return {name: read(value) for name, value in params.items()}
+
+
+def _known(name: str) -> type[Estimator]:
+    """The estimator of that name."""
+    if name not in Estimator.registry:
+        raise ValueError(
+            f"{name!r} is unknown: import the module that defines it first "
+            "(a class of your own is known once it states its `paper` or its `cost`)"
+        )
+    return Estimator.registry[name]

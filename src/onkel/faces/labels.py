@@ -1,0 +1,199 @@
+"""Labels: the classes a model knows, and the targets an engine learns from instead of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from onkel.faces import border
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Labels:
+    """The classes, sorted; a value that never changes.
+
+    With one or two classes the targets are -1 and +1, with more the numbers 0, 1, ... of the classes.
+
+    Parameters
+    ----------
+    classes : labels of one kind, sorted
+    declared : is the set closed? Then a label of y that is not in it is an error, unless `classes` declares it
+        (boolean labels always form a closed set)
+    """
+
+    def __init__(self, classes: Array, declared: bool) -> None:
+        self.classes, self.declared = classes, declared
+        two = len(classes) <= 2
+        self.targets = {c: 2.0 * i - 1 if two else float(i) for i, c in enumerate(classes.tolist())}
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    @property
+    def outputs(self) -> int:
+        """Number of scores."""
+        return len(self) if len(self) > 2 else 1
+
+    def target(self, y: Array) -> Array:
+        """Known labels as the engine knows them."""
+        if len(self) <= 2:
+            return np.where(y == self.classes[-1], 1.0, -1.0) if len(self) == 2 else np.full(len(y), -1.0)
+        return np.searchsorted(self.classes, y).astype(np.float64)
+
+    def known(self, y: Array) -> Array | None:
+        """The targets of labels that are all known, else None; those of another type are for `joined` to judge."""
+        classes = self.classes
+        if y.dtype.kind != classes.dtype.kind or y.dtype.kind == "O":
+            return None
+        if len(classes) == 2:
+            second = y == classes[1]
+            return np.where(second, 1.0, -1.0) if (second | (y == classes[0])).all() else None
+        at = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        if not (classes[at] == y).all():
+            return None
+        return np.full(len(y), -1.0) if len(classes) == 1 else at.astype(np.float64)
+
+    def joined(self, y: Array, classes: Any = None) -> Labels:
+        """These labels and those of y, and the `classes` declared; refuses labels that were not declared."""
+        more = None if classes is None else np.unique(checked(classes, "classes"))
+        return self._joined(different(y), more)
+
+    @classmethod
+    def first(cls, y: Array, classes: Any = None) -> Labels:
+        """Those of the first examples, or the `classes` declared."""
+        seen = different(y)
+        declared = None if classes is None else np.unique(checked(classes, "classes"))
+        if declared is None and seen.dtype.kind == "b":
+            declared = np.array([False, True])
+        return cls(seen[:0], False)._joined(seen, declared)
+
+    def _joined(self, seen: Array, more: Array | None) -> Labels:
+        allowed = self.classes if more is None else _union(self.classes, more)
+        closed = self.declared or more is not None
+        new = allowed if closed else _union(allowed, seen)
+        unknown = seen[~np.isin(seen, new)]
+        if len(unknown) and new.dtype.kind == "b":
+            raise ValueError(f"labels must be of one kind: {unknown.tolist()[0]!r} cannot join truth values")
+        if len(unknown):
+            raise ValueError(
+                f"y contains the label {unknown.tolist()[0]!r}, which is not among the declared classes "
+                f"{new.tolist()}: pass classes= with every label to come"
+            )
+        if closed == self.declared and np.array_equal(new, self.classes) and new.dtype == self.classes.dtype:
+            return self
+        return Labels(new, closed)
+
+    # -- plain data
+
+    def plain(self) -> dict[str, Any]:
+        """What a model file says of them."""
+        classes = {"dtype": self.classes.dtype.str, "labels": self.classes.tolist()}
+        return {"classes": classes, "declared": self.declared}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Labels:
+        """The inverse of `plain`."""
+        classes = np.array(data["classes"]["labels"], dtype=np.dtype(data["classes"]["dtype"]))
+        if len(classes) == 0 or not np.array_equal(np.unique(classes), classes):
+            raise ValueError(f"its classes {classes.tolist()} are not sorted, or none")
+        return cls(classes, data["declared"])
+
+
+def _union(old: Array, more: Array) -> Array:
+    """Both sets of labels, sorted; of one kind."""
+    if len(old) == 0:
+        return more
+    if old.dtype.kind in "biuf" and more.dtype.kind in "biuf" and np.isin(more, old).all():
+        return old  # 1 and 1.0 are one label
+    if (old.dtype.kind in "OUS") != (more.dtype.kind in "OUS"):
+        raise ValueError(f"labels must be of one kind: {more.tolist()[0]!r} cannot join {old.tolist()}")
+    return np.union1d(old, more)
+
+
+# -- labels coming in
+
+
+def as_labels(y: Any, X: Any) -> Array:
+    """Class labels: one per row, all of one kind."""
+    if type(y) is np.ndarray and y.dtype.kind in "biu" and y.shape == X.shape[:1]:
+        return y
+    y = _as_they_are(y, "y")
+    if type(y) is not np.ndarray or y.shape != X.shape[:1]:
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+    return checked(y, "y")
+
+
+def _as_they_are(labels: Any, name: str) -> Any:
+    """A list as an array of its own objects, where NumPy would make words of numbers or floats of integers."""
+    border.refuse_masked(labels, name)
+    if not isinstance(labels, (list, tuple)) or not labels:
+        return labels
+    types = {type(label) for label in labels}
+    mixed = len(types) > 1 and len({_kind(label) for label in labels}) > 1
+    if mixed or (types == {int} and max(map(abs, labels)) >= 2**63):
+        objects = np.empty(len(labels), dtype=object)
+        objects[:] = labels
+        return objects
+    return labels
+
+
+def checked(labels: Any, name: str) -> Array:
+    """Labels of one kind: numbers, strings or booleans, none of them missing."""
+    y: Array = np.asarray(_as_they_are(labels, name))
+    if y.dtype.kind == "U" and isinstance(labels, list):
+        for label in labels:
+            if isinstance(label, str) and label.endswith("\0"):
+                raise ValueError(f"{name} contains {label!r}: NumPy drops NUL characters at the end; use another label")
+    if y.ndim != 1:
+        raise ValueError(f"{name} must hold one label per example, got shape {y.shape}")
+    if y.dtype.kind == "O":
+        kinds = sorted({_kind(label) for label in y})
+        if len(kinds) > 1 or kinds[0] not in ("str", "number", "bool"):
+            at = next((i for i, label in enumerate(y) if _kind(label) != "str" and str(label) in border.MISSING), None)
+            if at is not None:
+                raise ValueError(f"{name} contains {y[at]} in row {at}: drop or repair that label first")
+            at = next((i for i, label in enumerate(y) if _kind(label) != _kind(y[0])), 0)
+            wanted = f"{name} must hold labels of one kind (strings, numbers or booleans)"
+            raise ValueError(f"{wanted}, got {kinds}: {y[at]!r} in row {at}")
+        if kinds[0] != "str":
+            y, given = np.array(y.tolist()), y
+            at = next((i for i, label in enumerate(y.tolist()) if label != given[i]), None)
+            if at is not None:
+                said = border.shortly(given[at])
+                raise ValueError(f"{name} contains {said} in row {at}, too large a number: use strings")
+    if y.dtype.kind == "f":
+        if not np.isfinite(y).all():
+            at = int(np.argmin(np.isfinite(y)))
+            raise ValueError(f"{name} contains NaN or infinity in row {at} ({y[at]}): drop or repair that label first")
+        if (y != np.round(y)).any():
+            at = int(np.argmax(y != np.round(y)))
+            raise ValueError(
+                f"Unknown label type: {name} holds continuous values ({y[at]} in row {at}); "
+                "use a Regressor, or turn the target into classes"
+            )
+    elif y.dtype.kind not in "biuUO":
+        raise ValueError(f"Unknown label type: {name} has dtype {y.dtype}; use strings, numbers or booleans")
+    return y
+
+
+def different(y: Array) -> Array:
+    """The labels that occur, sorted; two classes, the usual case, need no sorting."""
+    if y.dtype.kind in "biuf" and len(y):
+        least, most = y.min(), y.max()
+        if ((y == least) | (y == most)).all():
+            return np.unique(np.array([least, most], dtype=y.dtype))
+    return np.unique(y)
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, (bool, np.bool_)):
+        return "bool"
+    if isinstance(label, Real):
+        return "number"
+    return "str" if isinstance(label, str) else type(label).__name__

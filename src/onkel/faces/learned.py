@@ -1,0 +1,258 @@
+"""Learned: everything an estimator has learned, as one object that is there or is not.
+
+A new class label makes another `Learned`. The estimator takes it over only after it has learned a row, so a refused
+call leaves no trace. Whatever ends `learn` leaves the model of the rows before.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from onkel.core.basis import State
+from onkel.core.errors import Busy, Diverged, TooLarge
+from onkel.core.outputs import Joining
+from onkel.faces import border
+from onkel.faces.columns import Columns
+from onkel.faces.labels import Labels
+from onkel.learners.engine import Engine
+from onkel.learners.journal import ROWS, Journal
+from onkel.maps import keys_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LARGEST = sys.float_info.max
+
+
+class Recipe(Protocol):
+    """What makes engines: an estimator."""
+
+    task: ClassVar[str]
+
+    def _make(self, outputs: int, run: Mapping[str, Any], keys: Array) -> Engine: ...
+
+
+class Learned:
+    """An engine, and how examples become what it reads.
+
+    Parameters
+    ----------
+    recipe : the estimator with the parameters it began with
+    run : what was known when it began: `columns` (their number), `dtype`, `sparse` and `seed`
+    columns : what is known of the columns
+    labels : the classes known; None where the target is no class
+    """
+
+    def __init__(self, recipe: Recipe, run: Mapping[str, Any], columns: Columns, labels: Labels | None) -> None:
+        self.recipe: Any = recipe
+        self.run, self.columns, self.labels = dict(run), columns, labels
+        self._engine: Engine | None = self._fresh(columns.keys)
+        self.dtype, self.average = self._engine.dtype, self._engine.average
+        self._journal = None if self._engine.atomic else Journal(columns.keys)
+        self._block = ROWS  # rows learned in one go
+        self._lock = threading.RLock()
+
+    def _fresh(self, keys: Array) -> Engine:
+        recipe: Recipe = self.recipe
+        return recipe._make(self.labels.outputs if self.labels else 1, self.run, keys)
+
+    @property
+    def engine(self) -> Engine:
+        """What learns and scores; if a call tore it, another one at the last whole row."""
+        if self._engine is None:
+            with self._lock:
+                if self._engine is None and self._journal is not None:
+                    self._engine = self._journal.replay(self._fresh(self._journal.keys))
+        assert self._engine is not None
+        return self._engine
+
+    # -- learning
+
+    def learn(self, X: Any, y: Array, weight: Array | None) -> tuple[Array, Array]:
+        """Learn from checked rows; see `Engine.learn`. An interrupt is heard between blocks of about 0.1 seconds."""
+        if len(y) <= self._block:
+            return self._learn(X, y, weight)
+        self.engine.check(X, y)
+        found, stop = [], 0
+        while (start := stop) < len(y):
+            stop = min(start + self._block, len(y))
+            clock = time.perf_counter()
+            try:
+                found.append(self._learn(X[start:stop], y[start:stop], None if weight is None else weight[start:stop]))
+            except Diverged as error:
+                raise Diverged(error.sentence, start + (error.row or 0)) from None
+            seconds = time.perf_counter() - clock
+            self._block = max(1, self._block // 2) if seconds > 0.1 else self._block * (2 if seconds < 0.04 else 1)
+        last, averaged = (np.concatenate(scores) for scores in zip(*found, strict=True))
+        return last, averaged
+
+    def _learn(self, X: Any, y: Array, weight: Array | None) -> tuple[Array, Array]:
+        journal, engine = self._journal, self._engine or self.engine
+        if journal is None:
+            return engine.learn(X, y, weight)
+        try:
+            scores = engine.learn(X, y, weight)
+        except (Busy, TooLarge):  # nothing was done
+            raise
+        except BaseException as error:
+            self._engine = None
+            if isinstance(error, Diverged) and error.row:
+                journal.ended(lambda: self._fresh(journal.keys), X, y, weight, error.row)
+            raise
+        if journal.rows + len(y) >= max(ROWS, engine.n):
+            journal.keep(engine, self.columns.keys)
+        else:
+            journal.learned(X, y, weight)
+        return scores
+
+    def learn_as_it_is(self, x: Any, target: float, weight: Any) -> bool:
+        """Learn from an array row or a dictionary that the engine itself checks; False: nothing was done."""
+        if type(weight) is not float or not 0 <= weight <= LARGEST or not abs(target) <= LARGEST:
+            return False
+        if type(x) is np.ndarray and x.dtype is self.dtype and x.ndim == 1:
+            if self._journal is None:
+                self.engine.learn_one(x, target, weight)
+            else:
+                self._learn(self.engine.row(x), np.array([target]), np.array([weight]))
+            return True
+        named = type(x) is dict and self.columns.grows and self._journal is None
+        return named and self.engine.learn_named(x, self.columns.index, target, weight)
+
+    def name(self, new: list[Any]) -> None:
+        """Make room for new names, which join those there are."""
+        columns = self.columns.open()
+        if new:
+            self._widen(keys_of([*(columns.names or ()), *new]))
+            columns.add(new)
+        self.columns = columns
+
+    def widen(self, count: int) -> None:
+        """Make room for columns without names that were 0 so far."""
+        wider = self.columns.wider(count)
+        self._widen(wider.keys)
+        self.columns = wider
+
+    def _widen(self, keys: Array) -> None:
+        journal, engine = self._journal, self._engine or self.engine
+        if journal is None:
+            engine.widen(keys)
+            return
+        try:
+            engine.widen(keys)
+        except Busy:
+            raise
+        except BaseException:
+            self._engine = None
+            raise
+        journal.widened(keys)
+
+    def relabelled(self, labels: Labels) -> Learned:
+        """The same for more classes."""
+        assert self.labels is not None
+        other = object.__new__(Learned)
+        vars(other).update(vars(self) | {"labels": labels, "columns": copy.deepcopy(self.columns)})
+        if len(labels) > len(self.labels):
+            engine = self.engine
+            other._engine = other._fresh(self.columns.keys)
+            other._engine.restore(engine.relabel(engine.state(), Joining(self.labels.classes, labels.classes)))
+            if self._journal is not None:
+                other._journal = Journal(self.columns.keys)
+                other._journal.keep(other._engine, self.columns.keys)
+        return other
+
+    def restore(self, arrays: State) -> None:
+        """Take what an engine like this one has learned."""
+        engine = self.engine
+        engine.restore(arrays)
+        if self._journal is not None:
+            self._journal.keep(engine, self.columns.keys)
+
+    # -- rows coming in
+
+    def rows(self, X: Any) -> Any:
+        """Check a matrix or a frame."""
+        columns = self.columns
+        if (  # an array that needs no conversion, and no names to compare
+            type(X) is np.ndarray
+            and X.dtype is self.dtype
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == columns.count
+            and X.flags.c_contiguous
+            and (columns.names is None or columns.grows)
+        ):
+            border.refuse_non_finite(X)
+            return X
+        return columns.matrix(X, self.dtype)
+
+    def targets(self, y: Array) -> Array | None:
+        """The targets of known labels; None if there is another."""
+        return None if self.labels is None else self.labels.known(y)
+
+    # -- predicting
+
+    def scores(self, X: Any, output: str | None, n_jobs: int | None) -> Array:
+        """Scores of checked rows, by the "last" or the "average" model (None: the one it goes by)."""
+        if output not in (None, "last", "average"):
+            raise ValueError(f'output must be "last" or "average", got {output!r}')
+        engine = self.engine
+        if output == "average" and not engine.average:
+            raise ValueError('output="average" needs a model made with average=True')
+        average = None if output is None else output == "average"
+        jobs, n = 1 if n_jobs is None else effective_n_jobs(n_jobs), X.shape[0]
+        if jobs == 1 or n < 1000 * jobs:
+            return engine.scores(X, average)
+        cuts = pairwise(np.linspace(0, n, jobs + 1).astype(int))
+        with ThreadPoolExecutor(jobs) as threads:
+            return np.concatenate(list(threads.map(lambda cut: engine.scores(X[slice(*cut)], average), cuts)))
+
+    def score_one(self, x: Any) -> list[float]:
+        """Scores of one example, as it comes."""
+        engine = self.engine
+        if type(x) is np.ndarray and x.dtype is self.dtype and x.ndim == 1:
+            return engine.score_one(x)
+        if type(x) is dict and self.columns.grows:
+            scores = engine.score_named(x, self.columns.index)
+            if scores is not None:
+                return scores
+        found: list[float] = engine.scores(self.columns.example(x, self.dtype))[0].tolist()
+        return found
+
+    # -- as plain data
+
+    def plain(self) -> tuple[State, dict[str, Any]]:
+        """The arrays of the engine, and what else there is to know."""
+        labels = self.labels.plain() if self.labels else {}
+        engine = self.engine
+        return engine.state(), self.run | {"outputs": engine.outputs} | self.columns.plain() | labels
+
+    @classmethod
+    def of(cls, recipe: Recipe, arrays: State, run: Mapping[str, Any]) -> Learned:
+        """The inverse of `plain`; refuses what does not fit together."""
+        if run["dtype"] not in ("float32", "float64") or type(run["columns"]) is not int:
+            raise ValueError(f"its dtype {run['dtype']!r} or number of columns {run['columns']!r} is wrong")
+        columns = Columns.from_plain(run, type(recipe).__name__)
+        if not 0 <= run["columns"] <= max(columns.count, 1):
+            raise ValueError(f"it began with {run['columns']} columns, and has {columns.count}")
+        if type(run["seed"]) is not int:
+            raise ValueError(f"seed must be an integer, got {run['seed']!r}")
+        labels = Labels.of(run) if recipe.task == "classification" else None
+        if type(run["outputs"]) is not int or run["outputs"] != (labels.outputs if labels else 1):
+            raise ValueError(f"it has {run['outputs']!r} outputs, which its classes do not")
+        made = cls(recipe, {name: run[name] for name in ("columns", "dtype", "sparse", "seed")}, columns, labels)
+        made.restore(arrays)
+        engine = made.engine
+        if engine.t < 0 or engine.n > engine.most:
+            raise ValueError("it has learned a negative number of rounds, or holds more terms than its budget")
+        return made
+
+    def __reduce__(self) -> Any:
+        return Learned.of, (self.recipe, *self.plain())

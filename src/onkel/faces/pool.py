@@ -1,0 +1,137 @@
+"""Pool: what algorithms with several kernels share, and how they combine what the kernels answer.
+
+The weights of a `Vote` follow mistakes, those of a `Mean` follow losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from onkel import native
+from onkel.faces.classifier import Classifier
+from onkel.faces.estimator import Array, Estimator, Parts
+from onkel.faces.one_kernel import OneKernel
+from onkel.faces.regressor import Regressor
+from onkel.kernels import Gaussian, Kernel, Polynomial, as_kernel
+from onkel.learners.hedge import Hedge
+from onkel.learners.learner import Learner
+from onkel.learners.pool import seeds
+from onkel.learners.weighting import ByLoss, ByMistakes, Weighting
+from onkel.losses import Squared
+
+# The pool of the thesis: sigma = 2^-6 .. 2^6, and three polynomials
+GAUSSIANS: tuple[Kernel, ...] = tuple(Gaussian(0.5 * 4.0**-i) for i in range(-6, 7))
+POOL: tuple[Kernel, ...] = (*(Polynomial(p, 0.0) for p in (1, 2, 3)), *GAUSSIANS)
+
+# Of three kernels, so that a vote has no ties: for examples
+FEW: tuple[Kernel, ...] = (Gaussian(0.2), Gaussian(1.0), Gaussian(3.0))
+MIXED: tuple[Kernel, ...] = (Gaussian(0.2), Gaussian(1.0), Polynomial(2, 0.5))
+
+
+class Weighted(Estimator):
+    """Algorithms that weigh several kernels."""
+
+    @property
+    def kernels_(self) -> tuple[Kernel, ...]:
+        """The kernels with "auto" resolved."""
+        learned = self._fitted()
+        kernels: tuple[Kernel, ...] = learned.recipe._pool(learned.run["columns"])
+        return kernels
+
+    @property
+    def weights_(self) -> Array:
+        """The weight of each kernel; they sum to 1."""
+        engine: Any = self._fitted().engine
+        return np.asarray(engine.weights)
+
+    def _weighting(self) -> Weighting:
+        """How the components are weighed."""
+        raise NotImplementedError
+
+    def _hedge(self) -> dict[str, Any]:
+        """How the components are combined; see `PoolEngine`."""
+        return {"weighting": self._weighting()}
+
+    def _seeds(self, seed: int, count: int) -> list[int]:
+        """The seed of each component."""
+        return seeds(seed, count)
+
+    def _combined(self, recipes: list[Parts], run: Mapping[str, Any], outputs: int, keys: Array) -> Hedge:
+        """One learner of components with these recipes."""
+        # double whatever the rows are: small widths underflow in float32, and a component that is 0 learns nothing
+        fine = {**run, "dtype": "float64"}
+        learners = [
+            Learner(*parts, outputs=outputs, keys=keys, **(fine | {"seed": seed}))
+            for parts, seed in zip(recipes, self._seeds(run["seed"], len(recipes)), strict=True)
+        ]
+        jobs = effective_n_jobs(self.n_jobs)
+        return Hedge(learners, seed=run["seed"], dtype=run["dtype"], jobs=jobs, **self._hedge())
+
+
+class Pool(Weighted):
+    """Algorithms with several kernels.
+
+    Parameters
+    ----------
+    kernels : a list of kernels; None: the pool of the papers, thirteen Gaussians (and three polynomials)
+    n_jobs : threads that score many rows, and on which kernels learn side by side where none depends on another
+    random_state : see Estimator
+    """
+
+    kernels: Any = None
+    default: ClassVar[tuple[Kernel, ...]] = POOL
+    member: ClassVar[type[OneKernel]]  # the algorithm of each kernel; it shares the fields of the same names
+
+    def _pool(self, columns: int) -> tuple[Kernel, ...]:
+        kernels = self.default if self.kernels is None else tuple(self.kernels)
+        if not kernels:
+            raise ValueError("kernels must not be empty")
+        return tuple(as_kernel(kernel).resolve(columns) for kernel in kernels)
+
+    def parts(self, kernel: Kernel) -> Parts:
+        """The recipe of the component with that kernel."""
+        params = self.get_params(deep=False)
+        shared = params.keys() & self.member._get_param_names()
+        return self.member(**{name: params[name] for name in shared}).parts(kernel)
+
+    def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
+        recipes = [self.parts(kernel) for kernel in self._pool(run["columns"])]
+        return native.fastest(self._combined(recipes, run, outputs, keys))
+
+    @property
+    def sizes_(self) -> Array:
+        """The number of terms of each kernel."""
+        engine: Any = self._fitted().engine
+        return np.asarray(engine.sizes)
+
+
+class Vote(Pool, Classifier):
+    """Weights that follow mistakes."""
+
+    discount: float = 0.99
+    combination: str = "vote"
+
+    def _weighting(self) -> Weighting:
+        return ByMistakes(self.discount)
+
+    def _hedge(self) -> dict[str, Any]:
+        return super()._hedge() | {"vote": self._choice("combination", vote=True, scores=False)}
+
+
+class Mean(Pool, Regressor):
+    """Weights that follow the loss of the components."""
+
+    eta_weights: float = 1.0
+    epsilon: float = 0.1
+
+    def _weighting(self) -> Weighting:
+        loss = self.parts(Gaussian(1.0))[1]
+        # a tube spares steps; the loss is r^2 / 2 all the same
+        return ByLoss(Squared() if "squared" in loss.offers else loss, self.eta_weights)
+
+    def _hedge(self) -> dict[str, Any]:
+        return super()._hedge() | {"vote": False}

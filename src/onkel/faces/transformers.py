@@ -1,0 +1,263 @@
+"""Transformers: the maps alone, as steps of a scikit-learn pipeline.
+
+`fit` looks at the columns (Nyström: at the rows), `transform` gives the features: <z(x), z(x')> is close to k(x, x').
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Self, dataclass_transform
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from onkel.core.basis import largest
+from onkel.core.part import Memory
+from onkel.faces import border
+from onkel.kernels import Kernel, as_kernel
+from onkel.maps import Drawn, Fastfood, Fourier, Map, Nystrom, Orthogonal, Reparameterized, keys_of
+
+__all__ = [
+    "FastfoodTransformer",
+    "FourierTransformer",
+    "NystromTransformer",
+    "OrthogonalTransformer",
+    "ReparameterizedTransformer",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+@dataclass(kw_only=True, eq=False, repr=False)
+class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What all transformers share.
+
+    Parameters
+    ----------
+    kernel : an object of onkel.kernels, or its name
+    components : number of random directions (Nyström: of landmarks)
+    random_state : seed of the random choices (None: fresh each time)
+    """
+
+    kernel: Kernel | str = "gaussian"
+    components: int = 100
+    random_state: Any = 0
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__gamma` and the like replace the kernel by one with that field changed."""
+        nested = {name: value for name, value in params.items() if name.startswith("kernel__")}
+        super().set_params(**{name: value for name, value in params.items() if name not in nested})
+        if nested:
+            fields = {name.removeprefix("kernel__"): value for name, value in nested.items()}
+            self.kernel = as_kernel(self.kernel).replace(**fields)
+        return self
+
+    def _rows(self, X: Any, first: bool) -> Any:
+        border.refuse_strange(X, "X")
+        form = {"accept_sparse": border.SPARSE, "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        with border.naming_columns(X):
+            X = validate_data(self, X, reset=first, **form)
+        return border.settle(X)
+
+    def _seed(self) -> int:
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
+            seed = check_random_state(seed).randint(2**31)
+        return int(seed)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Settle the features for the columns of X."""
+        raise NotImplementedError
+
+    def transform(self, X: Any) -> Array:
+        """The features of the rows of X."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class _Random(Transformer):
+    """Random Fourier features of one kind or another."""
+
+    def _map(self, kernel: Kernel) -> Map:
+        raise NotImplementedError
+
+    def _memory(self, map: Map) -> Memory:
+        return map.start(self.n_features_in_)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the directions for the columns of X: by their names if they have any."""
+        X = self._rows(X, first=True)
+        names = getattr(self, "feature_names_in_", None)
+        keys = np.arange(X.shape[1], dtype=np.uint64) if names is None else keys_of(names)
+        self.map_ = self._map(as_kernel(self.kernel).resolve(X.shape[1]))
+        self._drawn: Drawn = self.map_.draw(keys, self._seed())
+        self._learned = self._memory(self.map_)
+        self._n_features_out = self.map_.size
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """z(x) = [cos q, sin q] / sqrt(components) for the rows x of X."""
+        check_is_fitted(self)
+        X = self._rows(X, first=False)
+        most = largest(X)
+        if not most * X.shape[1] < self.map_.reach(self._drawn, X.dtype):
+            raise ValueError(f"X holds {most}, which is too large for random features: scale it")
+        return self.map_.features(X, self._drawn, self._learned).astype(X.dtype, copy=False)
+
+
+class FourierTransformer(_Random):
+    """Random Fourier features of a Gaussian, Laplacian or Cauchy kernel.
+
+    A direction is a function of (random_state, name or column of the feature, component).
+
+    Parameters
+    ----------
+    kernel, components, random_state : see Transformer
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onkel import FourierTransformer
+    >>> from onkel.kernels import Gaussian
+    >>> Z = FourierTransformer(kernel=Gaussian(1.0), components=4000).fit_transform([[0.0, 1.0], [0.5, 1.0]])
+    >>> round(float(Z[0] @ Z[1]), 1), round(float(np.exp(-0.25)), 1)
+    (0.8, 0.8)
+    """
+
+    def _map(self, kernel: Kernel) -> Map:
+        return Fourier(kernel, self.components)
+
+
+class ReparameterizedTransformer(_Random):
+    """Random Fourier features with a width for each feature, as RRF learns them.
+
+    Parameters
+    ----------
+    widths : one number > 0 for each column, as `widths_` of an RRF model; None: those of the kernel
+    kernel, components, random_state : see Transformer
+    """
+
+    widths: Any = None
+
+    def _map(self, kernel: Kernel) -> Map:
+        return Reparameterized(kernel, self.components)
+
+    def _memory(self, map: Map) -> Memory:
+        memory = map.start(self.n_features_in_)
+        if self.widths is not None:
+            widths = np.asarray(self.widths, dtype=np.float64)
+            if widths.shape != (self.n_features_in_,) or not (np.isfinite(widths) & (widths > 0)).all():
+                raise ValueError(f"widths must be {self.n_features_in_} finite numbers > 0, got {self.widths!r}")
+            memory["log_widths"] = np.log(widths)
+        return memory
+
+
+class OrthogonalTransformer(_Random):
+    """Orthogonal random features of a Gaussian kernel, for a fixed number of columns.
+
+    Parameters
+    ----------
+    structured : use Hadamard matrices (SORF), which cost log d for each feature
+    kernel, components, random_state : see Transformer
+    """
+
+    structured: bool = False
+
+    def _map(self, kernel: Kernel) -> Map:
+        return Orthogonal(kernel, self.components, self.structured)
+
+
+class FastfoodTransformer(_Random):
+    """Fastfood features of a Gaussian kernel, for a fixed number of columns; log d for each feature.
+
+    Parameters
+    ----------
+    kernel, components, random_state : see Transformer
+    """
+
+    def _map(self, kernel: Kernel) -> Map:
+        return Fastfood(kernel, self.components)
+
+
+class NystromTransformer(Transformer):
+    """Nyström features of any kernel: z(x) = D^-1/2 V' k(x) from landmarks with the kernel matrix V D V'.
+
+    Parameters
+    ----------
+    landmarks : "kmeans" (means of the rows), "random" (some of the rows), "first" (the first rows), or an array of rows
+    rank : number of features kept, those of the largest eigenvalues; None: all that are not negligible
+    kernel, components, random_state : see Transformer
+    """
+
+    landmarks: Any = "kmeans"
+    rank: int | None = None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the landmarks among the rows of X."""
+        X = self._rows(X, first=True)
+        kernel = as_kernel(self.kernel).resolve(X.shape[1])
+        self.map_ = Nystrom(kernel, self.rank)
+        number: Any = self.components
+        if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
+            raise ValueError(f"NystromTransformer.components must be an integer >= 1, got {number!r}")
+        self.landmarks_ = self._choose(X)
+        self._transform = self.map_.transform(kernel(self.landmarks_), X.dtype)
+        self._n_features_out = len(self._transform)
+        return self
+
+    def _choose(self, X: Any) -> Array:
+        if not isinstance(self.landmarks, str):
+            given = border.as_rows(self.landmarks)
+            if given.shape[1] != X.shape[1]:
+                raise ValueError(f"landmarks have {given.shape[1]} columns, X has {X.shape[1]}: give them the same")
+            return _dense(given)
+        if self.landmarks == "kmeans":
+            return means_of(X, self.components, self._seed())
+        if self.landmarks == "random":
+            return some_of(X, self.components, self._seed())
+        if self.landmarks == "first":
+            return _dense(X[: self.components])
+        raise ValueError(f'landmarks must be "kmeans", "random", "first" or an array of rows, got {self.landmarks!r}')
+
+    def transform(self, X: Any) -> Array:
+        """z(x) for the rows x of X."""
+        check_is_fitted(self)
+        X = self._rows(X, first=False)
+        k = self.map_.kernel(_dense(X), self.landmarks_)
+        return np.asarray(k @ self._transform.T).astype(X.dtype, copy=False)
+
+
+def means_of(X: Any, count: int, seed: int) -> Array:
+    """Landmarks: `count` means of the rows (ten rounds of k-means), fewer where fewer rows differ."""
+    from sklearn.cluster import KMeans  # slow to import
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        means = KMeans(min(count, X.shape[0]), max_iter=10, n_init=1, random_state=seed % 2**32).fit(X)
+    return np.unique(means.cluster_centers_, axis=0)
+
+
+def some_of(X: Any, count: int, seed: int) -> Array:
+    """Landmarks: `count` of the rows, in their order."""
+    chosen = np.random.default_rng(seed % 2**63).choice(X.shape[0], min(count, X.shape[0]), replace=False)
+    return _dense(X[np.sort(chosen)])
+
+
+def _dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if sp.issparse(X) else X)

@@ -1,0 +1,149 @@
+"""Features: f is linear in the features of a map."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from onkel.core import memory as memories
+from onkel.core.basis import Row, State
+from onkel.core.errors import TooLarge
+from onkel.core.outputs import Joining
+from onkel.core.run import Run
+from onkel.hypotheses.base import Function, Hypothesis, averaged
+from onkel.kernels import Gaussian, Kernel
+from onkel.maps import Drawn, Fourier, Map
+from onkel.updates.base import Round
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Weights(Function):
+    """f(x) = scale * sum_i coef_i z_i(x), linear in the features of a map."""
+
+    def __init__(self, map: Map, run: Run) -> None:
+        super().__init__(run)
+        self.map = map
+        self._use(map.draw(run.keys, run.seed))
+        self.memory = map.start(run.columns)
+        self._coef = np.zeros((map.size, run.outputs))
+        self._base = np.zeros_like(self._coef)
+
+    def _use(self, drawn: Drawn) -> None:
+        self.drawn = drawn
+        self._reach = self.map.reach(drawn, self.run.dtype)
+
+    @property
+    def draws(self) -> dict[Map, Drawn]:
+        return {self.map: self.drawn}
+
+    @property
+    def reach(self) -> float:
+        return self._reach
+
+    @property
+    def n(self) -> int:
+        return 0
+
+    @property
+    def coef(self) -> Array:
+        return self._coef
+
+    @property
+    def base(self) -> Array:
+        return self._base
+
+    def check(self, x: Row) -> None:
+        if not np.abs(x.values).sum() < self.reach:
+            raise TooLarge("its values are too large for random features: scale them")
+
+    def row(self, x: Row) -> Array:
+        return np.asarray(self.map.features(x.matrix(self.run.columns), self.drawn, self.memory)[0])
+
+    def length2(self, x: Row, k: Array) -> float:
+        return self.map.length2(k)
+
+    def move(self, round: Round, shrink: float, coef: Array | None) -> None:
+        if coef is not None:
+            weighted = round.weight * round.slope
+            self.map.adapt(round.x, round.k, self.scale * (self.coef @ weighted), self.drawn, self.memory)
+        self.shrink(shrink)
+        if coef is not None:
+            self.add(coef if coef.ndim == 2 else np.outer(round.k, coef))
+
+    def add(self, step: Array, past: Array | None = None) -> None:
+        """Add `step` to the coefficients.
+
+        `past`, if given, is added to their sum over earlier rounds, which the average uses.
+        """
+        inner = step / self.scale
+        self.coef[:] += inner
+        if self.run.average:
+            self.base[:] -= self.cumulative * inner
+            if past is not None:
+                self.base[:] += past
+
+    def widen(self, keys: Array) -> None:
+        self._use(self.map.redraw(self.run.columns, keys, self.run.seed))
+        super().widen(keys)
+        for name, value in self.map.start(len(keys)).items():
+            value[: len(self.memory[name])] = self.memory[name]
+            self.memory[name] = value
+
+    # -- state
+
+    def state(self) -> State:
+        arrays = {"weights.coef": self.coef.copy(), "weights.scale": np.array(self.scale)}
+        if self.run.average:
+            arrays |= {"weights.base": self.base.copy(), "weights.cumulative": np.array(self.cumulative)}
+        return arrays | memories.saved("map", self.memory)
+
+    def restore(self, state: State) -> None:
+        for name in ("coef", "base") if self.run.average else ("coef",):
+            if state[f"weights.{name}"].shape != self.coef.shape:
+                raise ValueError(f"'weights.{name}' has shape {state[f'weights.{name}'].shape}, not {self.coef.shape}")
+            getattr(self, name)[:] = state[f"weights.{name}"]
+        self.scale = float(state["weights.scale"])
+        if self.run.average:
+            self.cumulative = float(state["weights.cumulative"])
+        memories.recall(self.map, "map", self.memory, state)
+
+
+class Features(Hypothesis):
+    """f(x) = sum_i coef_i z_i(x), linear in the features of a map."""
+
+    map: Map = Fourier()
+    traits: ClassVar[tuple[str, ...]] = ("append-only", "average", "explicit")
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (cls(Fourier(Gaussian(1.0), 6)),)
+
+    def __post_init__(self) -> None:
+        self._require("map", isinstance(self.map, Map), "a map of onkel.maps")
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        return (self.map.kernel,)
+
+    @property
+    def maps(self) -> tuple[Map, ...]:
+        return (self.map,)
+
+    def start(self, run: Run) -> Weights:
+        return Weights(self.map, run)
+
+    # -- what is in a state
+
+    def weights(self, state: State, run: Run) -> Array:
+        if not run.average:
+            return np.asarray(state["weights.coef"] * state["weights.scale"])
+        return averaged(state["weights.coef"], state["weights.base"], state["weights.cumulative"], state["t"])
+
+    def widths(self, state: State) -> Array:
+        """By how much its map has learned to stretch each column."""
+        return self.map.widths(memories.own("map", state))
+
+    def relabel(self, state: State, joining: Joining) -> State:
+        return joining.all(dict.fromkeys(("weights.coef", "weights.base"), "scores"), state)

@@ -1,0 +1,302 @@
+"""Groups: one function for each kernel, all on one table of examples, held together by a norm over the kernels.
+
+f(x) = sum_j weight_j f_j(x),  f_j = sum_i coef_ij k_j(x_i, .) in the space of kernel j
+
+Every kernel takes the same steps, so the sums over features of an example and all stored ones serve all kernels. A
+`Grouping` says how the lengths |f_j| decide about the kernels: by their weights in the answer (`DualNorm`), or by how
+much each is shrunk after a round, to nothing if it is too short (`Proximal`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+
+from onkel.core.basis import Basis, Row, State, Totals
+from onkel.core.errors import Diverged, TooLarge, beyond
+from onkel.core.outputs import Joining
+from onkel.core.part import Memory, Part, Words
+from onkel.core.run import Run
+from onkel.hypotheses.base import Hypothesis, Stored
+from onkel.hypotheses.expansion import rows_of
+from onkel.hypotheses.terms import OnBasis
+from onkel.kernels import Gaussian, Kernel, Linear
+from onkel.updates.base import Round, Step, Update, along
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Grouping(Part):
+    """What the lengths |f_j| decide: here nothing, f is the sum of the f_j."""
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (cls(),)
+
+    def weights(self, lengths: Array) -> Array:
+        """The weight of each f_j in the answer."""
+        return np.ones(len(lengths))
+
+    def factors(self, lengths: Array, t: int) -> Array | None:
+        """What each f_j is multiplied by at the end of round t; None: it stays."""
+        return None
+
+
+class DualNorm(Grouping):
+    """weight_j = (|f_j| / |f|_q)^(q - 2) / q, with |f|_q the q-norm of the lengths and q = max(2, 2 ln m).
+
+    weight_j f_j is the gradient of |f|_q^2 / (2 q): steps are taken in the dual, answers given in the primal.
+    """
+
+    @staticmethod
+    def order(kernels: int) -> float:
+        """q, for so many kernels."""
+        return max(2.0, 2 * math.log(kernels))
+
+    def weights(self, lengths: Array) -> Array:
+        if not lengths.any():
+            return np.zeros(len(lengths))
+        q, b = self.order(len(lengths)), lengths / lengths.max()
+        return np.asarray((b / np.sum(b**q) ** (1 / q)) ** (q - 2) / q)
+
+
+class Proximal(Grouping):
+    """The proximal step of c/2 (sum_j |f_j|)^2 (`squared`), or of c sum_j |f_j|, with c = lam eta / sqrt(t).
+
+    f_j <- max(0, 1 - th / |f_j|) f_j. Not squared: th = c. Squared: th = c / (1 + r c) times the sum of the r largest
+    lengths, where r is the largest index whose r-th largest length is above th.
+    """
+
+    eta: float = 0.1
+    lam: float = 0.0
+    squared: bool = True
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(0.2, 5.0), cls(0.2, 0.2, squared=False)
+
+    def __post_init__(self) -> None:
+        self._positive("eta")
+        self._nonnegative("lam")
+        self._finite("eta", "lam")
+        self._boolean("squared")
+
+    def factors(self, lengths: Array, t: int) -> Array | None:
+        c = self.lam * self.eta / math.sqrt(t)
+        threshold = c
+        if self.squared:
+            down = np.sort(lengths)[::-1]
+            thresholds = c / (1 + c * np.arange(1, len(down) + 1)) * np.cumsum(down)
+            above = np.flatnonzero(down > thresholds)
+            threshold = thresholds[above[-1]] if len(above) else 0.0
+        left = np.maximum(0.0, lengths - threshold)
+        return np.divide(left, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
+
+
+class DualStep(Update):
+    """f <- f - min(weight, 1 - margin / bound) * slope * k(x, .), of the hinge loss 1 - margin.
+
+    `bound` is an upper bound on the squared q-norm of the lengths sqrt(k_j(x, x)) of an example: m^(2 / q) for m
+    kernels with k_j(x, x) <= 1.
+    """
+
+    bound: float = 1.0
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(), cls(0.5)
+
+    def __post_init__(self) -> None:
+        self._positive("bound")
+
+    @property
+    def needs(self) -> Words:
+        return super().needs | {"hinge"}
+
+    def step(self, round: Round, memory: Memory) -> Step:
+        return 1.0, along(round.slope, min(round.weight, 1 - (1 - round.loss) / self.bound))
+
+
+class GroupedExpansion(Hypothesis):
+    """f = sum_j weight_j f_j, f_j = sum_i coef_ij k_j(x_i, .).
+
+    A new term has the same coefficient in every kernel; the grouping may then shrink each f_j by its own factor.
+    With `normalize` k_j(x, z) stands for k_j(x, z) / sqrt(k_j(x, x) k_j(z, z)).
+    """
+
+    kernels: tuple[Kernel, ...] = (Gaussian(),)
+    grouping: Grouping = DualNorm()
+    normalize: bool = False
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        kernels = (Gaussian(0.7), Linear())
+        return cls(kernels), cls(kernels, Proximal(0.2, 0.2)), cls((*kernels, Gaussian(2.0)), normalize=True)
+
+    def __post_init__(self) -> None:
+        self._boolean("normalize")
+
+    def start(self, run: Run) -> Groups:
+        return Groups(self, run)
+
+    # -- what is in a state
+
+    def shares(self, state: State) -> Array:
+        """What is left of each term in each kernel (terms, kernels), without the common scales."""
+        return np.asarray(state["basis.share"])
+
+    def lengths(self, state: State) -> Array:
+        """|f_j| of each kernel."""
+        return np.sqrt(state["groups.norm2"])
+
+    def kernel_weights(self, state: State) -> Array:
+        """The weight of each kernel in the answer."""
+        return self.grouping.weights(self.lengths(state))
+
+    def terms(self, state: State, run: Run) -> Stored:
+        """With a coefficient for each term, kernel and output: (terms, kernels, outputs)."""
+        factor = self.kernel_weights(state) * state["groups.scale"] * self.shares(state)
+        coef = factor[:, :, None] * state["basis.coef"][:, None]
+        return Stored(rows_of(state, "basis", run.columns), coef, state["basis.born"][:, 0])
+
+    def relabel(self, state: State, joining: Joining) -> State:
+        return joining.all({"basis.coef": "scores", "groups.norm2": "squared length"}, state)
+
+
+class Groups(OnBasis):
+    """f = sum_j weight_j f_j, f_j = scale_j sum_i share_ij coef_i k_j(x_i, .).
+
+    share_ij scale_j is the factor by which f_j has been shrunk since term i entered; nothing else differs between the
+    coefficients of a term in different kernels. A kernel that was shrunk to nothing has shares of exactly 0, and a term
+    without any share leaves. |f_j|^2 is carried along, and computed anew in the rounds 4^5, 4^6, ..., so seldom that it
+    costs less than the rounds between.
+    """
+
+    def __init__(self, recipe: GroupedExpansion, run: Run) -> None:
+        super().__init__(run)
+        self.kernels, self.grouping, self.normalize = recipe.kernels, recipe.grouping, recipe.normalize
+        named = {"coef": run.outputs, "born": 1, "share": len(self.kernels)}
+        if self.normalize:
+            named["unit"] = len(self.kernels)
+        self.basis = Basis(run.columns, run.dtype, run.sparse, named)
+        self.scales, self.norm2 = np.ones(len(self.kernels)), np.zeros(len(self.kernels))
+
+    @property
+    def shares(self) -> Array:
+        """What is left of each term in each kernel, without `scales`."""
+        return self.basis["share"]
+
+    @property
+    def lengths(self) -> Array:
+        """|f_j|."""
+        return np.sqrt(self.norm2)
+
+    @property
+    def weights(self) -> Array:
+        """Of the kernels, in the answer."""
+        return self.grouping.weights(self.lengths)
+
+    # -- scoring
+
+    def check(self, x: Row) -> None:
+        if not np.isfinite(diagonal := self._raw_diagonal(x)).all():
+            raise TooLarge(f"k(x, x) is {diagonal.max()}; its values are too large for the kernels: scale the features")
+
+    def row(self, x: Row) -> Array:
+        """k_j(x_i, x), (kernels, terms); 0 for kernels without a share."""
+        alive = np.asarray(self.shares.any(axis=0))
+        if not alive.any():
+            return np.zeros((len(self.kernels), self.n))
+        k = self._values(self.basis.totals(x), alive)
+        return k * self._unit(x)[:, None] * self.basis["unit"].T if self.normalize else k
+
+    def diagonal(self, x: Row) -> Array:
+        """k_j(x, x)."""
+        diagonal = self._raw_diagonal(x)
+        return (diagonal > 0).astype(np.float64) if self.normalize else diagonal
+
+    def _unit(self, x: Row) -> Array:
+        """1 / sqrt(k_j(x, x)) of the kernels before normalisation; 0 where k_j(x, x) <= 0."""
+        diagonal = self._raw_diagonal(x)
+        return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=diagonal > 0)
+
+    def _raw_diagonal(self, x: Row) -> Array:
+        every = np.ones(len(self.kernels), bool)
+        return self._values(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()), every)[:, 0]
+
+    def _values(self, totals: Totals, wanted: Array) -> Array:
+        totals = cache(totals)  # kernels that compare features alike have the same sums
+        rows = {j: self.kernels[j].row(totals) for j in np.flatnonzero(wanted)}
+        values = np.zeros((len(self.kernels), *next(iter(rows.values())).shape))
+        values[list(rows)] = list(rows.values())
+        return values
+
+    def length2(self, x: Row, k: Array) -> float:
+        return float(self.diagonal(x).max())
+
+    def blocks(self, k: Array) -> Array:
+        """f_j(x) from the rows, (kernels, outputs)."""
+        return np.asarray(self.scales[:, None] * ((k * self.shares.T) @ self.coef))
+
+    def scores(self, k: Array) -> Array:
+        return np.asarray(self.weights @ self.blocks(k))
+
+    # -- moving
+
+    def move(self, round: Round, shrink: float, coef: Array | None) -> None:
+        if shrink != 1:
+            self._shrink(np.full(len(self.kernels), shrink))
+        if coef is not None:
+            norm2 = self.norm2 + 2 * self.blocks(round.k) @ coef + (coef @ coef) * self.diagonal(round.x)
+            if not np.isfinite(norm2).all():
+                raise Diverged(beyond("the squared length of the model is", norm2.max()))
+            self.norm2 = np.maximum(norm2, 0.0)
+            unit = self._unit(round.x) if self.normalize else 0.0
+            self.basis.append(round.x, coef=coef, born=round.t, share=1 / self.scales, unit=unit)
+        factors = self.grouping.factors(self.lengths, round.t)
+        if factors is not None:
+            self._shrink(factors)
+        if shrink == 0 or (factors is not None and (factors == 0).any()):
+            self._drop_empty()
+        if round.t >= 4**5 and math.log2(round.t) % 2 == 0:
+            self._measure()
+
+    def _shrink(self, factors: Array) -> None:
+        self.scales *= factors
+        self.norm2 *= factors**2
+        far = ~((self.scales > 1e-3) & (self.scales < 1e3))
+        self.shares[:, far] *= self.scales[far]
+        self.scales[far] = 1.0
+
+    def _drop_empty(self) -> None:
+        """Terms without a share leave."""
+        for i in np.flatnonzero(~self.shares.any(axis=1))[::-1]:
+            self.basis.remove(i)
+
+    def _measure(self) -> None:
+        """|f_j|^2 = sum_i coef_ij f_j(x_i)."""
+        norm2 = np.zeros(len(self.kernels))
+        for i in range(self.n):
+            norm2 += self.shares[i] * (self.blocks(self.row(self.basis.row(i))) @ self.coef[i])
+        self.norm2 = np.maximum(self.scales * norm2, 0.0)
+
+    def widen(self, keys: Array) -> None:
+        super().widen(keys)
+        self.basis.widen(len(keys))
+
+    # -- state
+
+    def state(self) -> State:
+        return self.basis.state("basis") | {"groups.scale": self.scales.copy(), "groups.norm2": self.norm2.copy()}
+
+    def restore(self, state: State) -> None:
+        self.basis.restore(state, "basis")
+        for name, own in (("scale", self.scales), ("norm2", self.norm2)):
+            if state[f"groups.{name}"].shape != own.shape:
+                raise ValueError(f"'groups.{name}' has shape {state[f'groups.{name}'].shape}, not {own.shape}")
+            own[:] = state[f"groups.{name}"]
+        if (self.scales <= 0).any() or (self.norm2 < 0).any():
+            raise ValueError("'groups.scale' must be > 0 and 'groups.norm2' >= 0")

@@ -1,0 +1,259 @@
+"""Terms: a function that is a sum of kernels at stored examples; and budgets, by whose rules terms come and go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onkel.core import memory as memories
+from onkel.core.basis import Basis, Row, State
+from onkel.core.errors import TooLarge
+from onkel.core.outputs import KINDS, Joining, refuse_unknown_kinds
+from onkel.core.part import Memory, Part
+from onkel.core.run import Run
+from onkel.hypotheses.base import Function
+from onkel.kernels import Kernel
+from onkel.updates.base import Round
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Budget(Part):
+    """How a new term enters an expansion.
+
+    `insert` is called every round, after f was shrunk. It decides by `f.append`, `f.remove`, `f.change`, `f.add` and
+    `f.shrink`, and leaves at most `most` terms.
+
+    What it keeps beside each term is named in `columns`, with a kind: "scores" (one number for each output, linear in
+    f), "weight" (one number that grows and shrinks with f), both divided by `f.scale`, or "number" (one number that
+    stays as it is). What it remembers besides is made by `start`; entries of that memory that depend on the outputs
+    are named in `per_output`, with their kind (see `core.outputs`).
+
+    Where a rule says "the oldest among equals", values within a relative 1e-9 count as equal: in exact arithmetic
+    they often are, and rounding must not pick the victim.
+
+    In a pool with a common budget, `round.room` is the number of terms that may still be added. If it is 0, a budget
+    that offers "room" removes one of its own terms first; if it has no terms, the new term is dropped.
+    """
+
+    columns: ClassVar[Mapping[str, str]] = {}
+    per_output: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refuse_unknown_kinds(cls, "per_output", KINDS)
+        refuse_unknown_kinds(cls, "columns", ("scores", "weight", "number"))
+        if taken := {"coef", "born", "base", "x", "data", "indices", "indptr"} & cls.columns.keys():
+            raise TypeError(f"{cls.__name__}.columns: every table has {min(taken)!r}, choose another name")
+
+    @property
+    def most(self) -> float:
+        """Largest number of terms after a round: the field `budget`, if there is one."""
+        budget = getattr(self, "budget", None)
+        return math.inf if budget is None else float(budget)
+
+    def start(self, run: Run) -> Memory:
+        """What is remembered between rounds: numbers, arrays, `Random` streams and tables by name."""
+        return {}
+
+    def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
+        """Let the term in, by this budget's rule; `coef` is None where the update offers none."""
+        raise NotImplementedError
+
+    def relabel(self, columns: State, memory: State, joining: Joining) -> tuple[State, State]:
+        """Its columns and its memory with more outputs, where classes join."""
+        linear = {name: kind for name, kind in self.columns.items() if kind == "scores"}
+        return joining.all(linear, columns), joining.all(self.per_output, memory)
+
+
+class OnBasis(Function):
+    """A function that stores examples, in the table `basis`."""
+
+    basis: Basis
+
+    @property
+    def n(self) -> int:
+        return self.basis.n
+
+    @property
+    def coef(self) -> Array:
+        return self.basis["coef"]
+
+    @property
+    def born(self) -> Array:
+        """The round in which each term entered."""
+        return self.basis["born"][:, 0]
+
+
+class Terms(OnBasis):
+    """f(x) = scale * sum_i coef_i k(x_i, x) + bias, with terms entering by the rule of a budget.
+
+    Terms sit in slots: `remove(i)` moves the last term to slot i.
+    """
+
+    def __init__(self, kernel: Kernel, budget: Budget, run: Run) -> None:
+        super().__init__(run)
+        self.kernel, self.budget = kernel, budget
+        widths = {name: run.outputs if kind == "scores" else 1 for name, kind in budget.columns.items()}
+        self.scaled = ["coef", *(name for name, kind in budget.columns.items() if kind != "number")]
+        named = {"coef": run.outputs, "born": 1, **widths} | ({"base": run.outputs} if run.average else {})
+        self.basis = Basis(run.columns, run.dtype, run.sparse, named)
+        self.dead = self.basis.fresh({"coef": run.outputs, "born": 1})  # average="all": terms that once lived
+        self.bias = np.zeros(run.outputs)  # stays 0 but for budgets with an intercept
+        self.bias_sum = np.zeros(run.outputs)  # over the rounds
+        self.memory, self._first = memories.begin(budget, run), memories.begin(budget, run)
+
+    @property
+    def base(self) -> Array:
+        return self.basis["base"]
+
+    # -- kernel values
+
+    def check(self, x: Row) -> None:
+        if not np.isfinite(kxx := self.diagonal(x)):
+            raise TooLarge(f"k(x, x) is {kxx}; its values are too large for the kernel: scale the features")
+
+    def row(self, x: Row) -> Array:
+        return self.kernel.row(self.basis.totals(x)) if self.n else np.zeros(0)
+
+    def length2(self, x: Row, k: Array) -> float:
+        return self.diagonal(x)
+
+    def diagonal(self, x: Row) -> float:
+        """k(x, x)."""
+        return float(self.kernel.row(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()))[0])
+
+    def matrix(self) -> Array:
+        """k(x_i, x_j) of all terms."""
+        return np.array([self.row(self.basis.row(i)) for i in range(self.n)]).reshape(self.n, self.n)
+
+    # -- scoring
+
+    def scores(self, k: Array) -> Array:
+        return super().scores(k) + self.bias
+
+    def average_scores(self, x: Row, k: Array, t: int) -> Array:
+        average = super().average_scores(x, k, t) + self.bias_sum / max(t, 1)
+        if self.dead.n:
+            average += self.dead["coef"].T @ self.kernel.row(self.dead.totals(x)) / max(t, 1)
+        return average
+
+    def count(self) -> None:
+        super().count()
+        self._bias_sum_before = self.bias_sum.copy()
+        self.bias_sum += self.bias
+
+    def uncount(self) -> None:
+        super().uncount()
+        self.bias_sum = self._bias_sum_before
+
+    def _fold(self, scale: float) -> None:
+        for name in self.scaled:
+            self.basis[name][:] *= scale
+
+    # -- moving
+
+    def move(self, round: Round, shrink: float, coef: Array | None) -> None:
+        self.shrink(shrink)
+        if round.room <= 0 and self.n == 0:  # none of its own can make room
+            coef = None
+        try:
+            self.budget.insert(self, round, coef, self.memory)
+        except TypeError as error:
+            if coef is not None:
+                raise
+            told = f"{self.budget!r}.insert fails in a round without a term, where coef is None: {error}"
+            raise TypeError(told) from error
+        if self.n > self.budget.most:
+            raise TypeError(
+                f"{self.budget!r} holds {self.n} terms after round {round.t}: its insert must leave at most "
+                f"{self.budget.most:g}"
+            )
+        memories.check(self.budget, self.memory, self._first)
+
+    def append(self, round: Round, coef: Array, **named: Any) -> None:
+        """Add the term coef * k(x, .) of the example."""
+        self.enter(round.x, round.t, coef, **named)
+
+    def enter(self, x: Row, born: float, coef: Array, **named: Any) -> None:
+        """Add a term on any row, be it one that never arrived."""
+        if np.shape(coef) != (self.run.outputs,):
+            what = "None" if coef is None else f"of shape {np.shape(coef)}"
+            raise TypeError(f"{self.budget!r} adds a term whose coefficients are {what}, not ({self.run.outputs},)")
+        if unknown := named.keys() - self.budget.columns.keys():
+            raise TypeError(
+                f"{self.budget!r} has no column {min(unknown)!r}: its columns are {list(self.budget.columns)}"
+            )
+        self._begin_afresh()
+        inner = coef / self.scale
+        self.basis.append(x, coef=inner, born=born, base=-self.cumulative * inner, **named)
+
+    def change(self, coef: Array) -> None:
+        """Give the terms new coefficients (still without `scale`)."""
+        if np.shape(coef) != self.coef.shape:
+            raise TypeError(f"{self.budget!r} gives coefficients of shape {np.shape(coef)}, not {self.coef.shape}")
+        if self.run.average:
+            self.base[:] += self.cumulative * (self.coef - coef)
+        self.coef[:] = coef
+
+    def past(self, i: int) -> Array:
+        """With averages: the sum of term i's coefficient over the rounds."""
+        return np.asarray(self.cumulative * self.coef[i] + self.base[i])
+
+    def add(self, step: Array, coef: Array) -> None:
+        """Move the coefficients of all terms by `step` (one number each) times `coef` (one for each output)."""
+        self.change(self.coef + np.outer(step, coef / self.scale))
+
+    def remove(self, i: int) -> None:
+        """Drop term i; the last term takes its place."""
+        if not 0 <= i < self.n:
+            raise IndexError(f"{self.budget!r} removes term {i}, but the {self.n} terms are 0 to {self.n - 1}")
+        if self.run.average == "all":
+            self.dead.append(self.basis.row(i), coef=self.past(i), born=self.born[i])
+        self.basis.remove(i)
+        self._begin_afresh()
+
+    def _begin_afresh(self) -> None:
+        """Where no term is left nothing refers to them."""
+        if self.n == 0:
+            self.scale, self.cumulative = 1.0, 0.0
+
+    def widen(self, keys: Array) -> None:
+        super().widen(keys)
+        self.basis.widen(len(keys))
+        self.dead.widen(len(keys))
+        memories.widen(self.budget, self.memory, self.run)
+        self._first = memories.begin(self.budget, self.run)
+
+    # -- state
+
+    def state(self) -> State:
+        arrays = self.basis.state("basis") | {"scale": np.array(self.scale)} | memories.saved("budget", self.memory)
+        if self.run.average:
+            arrays["cumulative"] = np.array(self.cumulative)
+        if self.run.average == "all":
+            arrays |= self.dead.state("dead")
+        return arrays | {name: getattr(self, name)[None].copy() for name in self._intercept}
+
+    @property
+    def _intercept(self) -> tuple[str, ...]:
+        """What is saved of it."""
+        if "intercept" not in self.budget.offers:
+            return ()
+        return ("bias", "bias_sum") if self.run.average else ("bias",)
+
+    def restore(self, state: State) -> None:
+        self.basis.restore(state, "basis")
+        self.scale = float(state["scale"])
+        memories.recall(self.budget, "budget", self.memory, state, self.n)
+        if self.run.average:
+            self.cumulative = float(state["cumulative"])
+        if self.run.average == "all":
+            self.dead.restore(state, "dead")
+        for name in self._intercept:
+            if state[name].shape != (1, self.run.outputs):
+                raise ValueError(f"'{name}' has shape {state[name].shape}, not {(1, self.run.outputs)}")
+            setattr(self, name, state[name][0].copy())

@@ -1,0 +1,1 @@
+"""Learners: the loop, and learners made of learners."""

@@ -1,0 +1,51 @@
+"""Compositions: which parts go together.
+
+Each part says in words what it needs and what it offers. Here is the one place that compares them, and the one sentence
+that refuses. A part of one's own may use other words: what one part needs another must offer. Some offered words only
+describe a part, and no part needs them: "input distances" marks a budget that compares examples by a distance other
+than the kernel's, "makes points" one whose terms need not be examples.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onkel.core.errors import Misfit
+from onkel.core.part import Words
+from onkel.hypotheses import Hypothesis
+from onkel.losses import Loss
+from onkel.updates import Update
+
+# A word, who is asked for it, and how.
+WORDS = {
+    "two classes": ("outputs", "two classes, which have one output"),
+    "append-only": ("hypothesis", "a budget that only appends, such as Unlimited(), or explicit features"),
+    "explicit": ("hypothesis", "explicit features"),
+    "gaussian": ("hypothesis", "a Gaussian kernel, which is known between two examples"),
+    "k(x, x) not 1": ("hypothesis", "divide=True, or a kernel for which k(x, x) is not always 1"),
+    "average": ("hypothesis", "a hypothesis that keeps the average of past models, such as Expansion or Features"),
+    "own step": ("hypothesis", "a budget that takes a step of its own"),
+    "leaves the step": ("update", "an update that leaves the step to the budget, Defer()"),
+    "threshold": ("loss", "a loss with a margin or a tube"),
+    "piecewise linear": ("loss", "a piecewise linear loss, such as Hinge or EpsilonInsensitive"),
+    "hinge": ("loss", "the loss Hinge"),
+    "unit hinge": ("loss", "the loss Hinge()"),
+    "logistic": ("loss", "the loss Logistic"),
+    "squared": ("loss", "the loss Squared"),
+    "largest slope not 1": ("loss", "G >= 1, or a loss whose largest slope is not 1"),
+}
+
+
+def refuse_misfits(
+    hypothesis: Hypothesis, loss: Loss, update: Update, outputs: int = 1, average: bool | str = False
+) -> None:
+    """Refuse a composition in which a part needs what no other offers."""
+    parts = (hypothesis, *hypothesis.inner, loss, update)
+    offered = frozenset().union(*(part.offers for part in parts)) | ({"two classes"} if outputs == 1 else set())
+    asked = {"hypothesis": hypothesis, "loss": loss, "update": update, "outputs": f"{outputs} outputs"}
+    needed: list[tuple[Any, Words]] = [(part, part.needs) for part in parts]
+    needed += [(f"average={average!r}", frozenset({"average"}))] if average else []
+    for needy, words in needed:
+        for word in sorted(words - offered):
+            who, wanted = WORDS.get(word, ("", f"a part that offers {word!r}"))
+            raise Misfit(needy, wanted, asked.get(who, "none"))

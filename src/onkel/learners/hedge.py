@@ -1,0 +1,123 @@
+"""Hedge: a learner made of learners. Each predicts and learns; their answers are weighted by how well they did.
+
+th = weighting.weights(faults);  score = sum_i th_i answer_i, the answer being a vote or the score of the component
+
+Components that depend neither on the weights nor on each other learn from a whole chunk at once; the weights follow
+from their scores. If components are drawn by weight to learn, if weights scale the probabilities of their sampled
+steps, or if all share one budget, rows are processed one by one. This file is the definition; its twin in C++ holds
+components that run there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from onkel.core.errors import Diverged
+from onkel.core.locks import learns, predicts
+from onkel.core.random import pick
+from onkel.core.scores import decided
+from onkel.learners.pool import PoolEngine
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Hedge(PoolEngine):
+    """The loop of a pool, in array notation."""
+
+    # -- answers
+
+    def _drawn(self, th: Array) -> Array:
+        """The weights of those drawn to take part in the answer, for each round; the best if none is."""
+        draw = self.random["combination"]
+        if self.sampling.answer == "one":
+            return np.eye(len(self.learners))[[pick(row, draw.uniform()) for row in th]]
+        u = np.array([[draw.uniform() for _ in row] for row in th]).reshape(th.shape)
+        kept = np.where(u < self.sampling.chances(th), th, 0.0)
+        none = ~kept.any(axis=1)
+        kept[none] = np.where(th[none] == th[none].max(axis=1, keepdims=True), th[none], 0.0)
+        return kept
+
+    def _answers(self, scores: Array) -> Array:
+        """What each component says, from scores (rounds, components, outputs)."""
+        if not self.vote:
+            return scores
+        said = decided(scores)
+        return 2.0 * said[:, :, None] - 1.0 if self.outputs == 1 else np.asarray(np.eye(self.outputs)[said])
+
+    def _combine(self, scores: Array, th: Array) -> Array:
+        return np.asarray((self._answers(scores) * th[:, :, None]).sum(axis=1))
+
+    # -- learning
+
+    @learns
+    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """Learn from each row in turn; the combined scores before each update (twice: there is no average).
+
+        If a component diverges the call ends; another may then have learned from rows beyond (see `Journal`).
+        """
+        X = self.fine(X)
+        self.check(X)
+        weight = np.ones(len(y)) if weight is None else weight
+        combined = self._rounds(X, y, weight) if self.by_rounds else self._chunk(X, y, weight)
+        return combined, combined
+
+    def _chunk(self, X: Any, y: Array, weight: Array) -> Array:
+        """Components learn from all rows, then the weights follow."""
+        scores = np.stack(self._each(lambda learner: learner.learn(X, y, weight)[0]), axis=1)
+        counts = weight > 0
+        found = self.weighting.faults(y, scores) * counts[:, None]
+        faults = np.cumsum(np.vstack([self.faults, found]), axis=0)  # one after the other, in any chunks
+        self.faults = faults[-1].copy()
+        self.rounds += int(counts.sum())
+        th = self.weighting.weights(faults[:-1])
+        if self.sampling.answer != "all":
+            th[counts] = self._drawn(th[counts])
+        return self._combine(scores, th)
+
+    def _each(self, action: Callable[[Any], Any]) -> list[Any]:
+        """The action on every component, side by side if asked; the native engine runs without the interpreter."""
+        if self.jobs == 1:
+            return [action(learner) for learner in self.learners]
+        with ThreadPoolExecutor(self.jobs) as threads:
+            return list(threads.map(action, self.learners))
+
+    def _rounds(self, X: Any, y: Array, weight: Array) -> Array:
+        combined = np.zeros((len(y), self.outputs))
+        for i in range(len(y)):
+            now = slice(i, i + 1)
+            x = X if len(y) == 1 else X[now]
+            try:
+                combined[i] = self._round(x, y[now], weight[now])[0] if weight[i] > 0 else self.scores(x)[0]
+            except Diverged as error:
+                raise Diverged(error.sentence, i) from None
+        return combined
+
+    def _round(self, x: Any, y: Array, weight: Array) -> Array:
+        """One round in which components depend on their weights, or on each other."""
+        th = self.weights[None]
+        chances = self.sampling.chances(th)[0]
+        scores = np.zeros((1, len(self.learners), self.outputs))
+        drawn = np.ones(len(self.learners), dtype=bool)
+        for i, (learner, chance) in enumerate(zip(self.learners, chances, strict=True)):
+            drawn[i] = not self.sampling.learn or self.random["update"].uniform() < chance
+            if drawn[i]:
+                options = {"chance": chance if self.sampling.scale else 1.0, "room": self.budget - self.n}
+                scores[:, i] = learner.learn(x, y, weight, **options)[0]
+            else:
+                scores[:, i] = learner.scores(x)
+        self.faults = self.faults + self.weighting.faults(y, scores)[0] * drawn
+        self.rounds += 1
+        return self._combine(scores, self._drawn(th) if self.sampling.answer != "all" else th)
+
+    # -- predicting
+
+    @predicts
+    def scores(self, X: Any, average: bool | None = None) -> Array:
+        """Combined scores of the rows; nothing is drawn."""
+        X = self.fine(X)
+        scores = np.stack([learner.scores(X) for learner in self.learners], axis=1)
+        return self._combine(scores, np.broadcast_to(self.weights, scores.shape[:2]))

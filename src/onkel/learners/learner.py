@@ -1,0 +1,204 @@
+"""Learner: the loop, in array notation. This file is the definition; the C++ engine is its twin.
+
+k            = f.row(x)                          kernel values k(x_i, x), or features z_i(x)
+s            = f.scores(k)                       f(x) = sum_i coef_i k_i
+value, slope = loss(y, s)
+shrink, coef = update.step(round)
+f.move(round, shrink, coef)                      f = shrink * f, then the step
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from onkel.core import memory as memories
+from onkel.core.basis import Row, State
+from onkel.core.errors import Diverged, Refused, TooLarge, beyond, sane
+from onkel.core.locks import learns, predicts
+from onkel.core.run import Run
+from onkel.hypotheses import Hypothesis
+from onkel.learners.composition import refuse_misfits
+from onkel.learners.engine import Composed
+from onkel.losses import Loss
+from onkel.updates import Round, Update
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def rows(X: Any) -> Iterator[Row]:
+    """The rows of an array or a CSR matrix."""
+    if hasattr(X, "indptr"):
+        for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+            yield Row(X.data[start:stop].astype(np.float64), X.indices[start:stop])
+    else:
+        for x in X:
+            yield Row(x.astype(np.float64))
+
+
+class Learner(Composed):
+    """An online learner: a hypothesis, a loss and an update. What is learned is `f`, `memory` and `t`.
+
+    Parameters
+    ----------
+    hypothesis : Expansion, Features, Dual or GroupedExpansion; like all parts, it may serve other learners too
+    loss : Loss
+    update : Update
+    outputs : number of scores: 1 for two classes (targets -1, +1) and regression, else one per class (targets 0, 1, ..)
+    average : False; True: also score with the average of the models before each round, over the terms
+        that still live; "all": over every term that ever lived
+    seed : of the random choices
+    columns, dtype, sparse : the rows to come; see `Basis`
+    keys : a number for each column, from which random features are drawn (default: its place)
+    """
+
+    def __init__(
+        self,
+        hypothesis: Hypothesis,
+        loss: Loss,
+        update: Update,
+        *,
+        outputs: int = 1,
+        average: bool | str = False,
+        seed: int = 0,
+        columns: int = 0,
+        dtype: Any = np.float64,
+        sparse: bool = False,
+        keys: Array | None = None,
+    ) -> None:
+        if not isinstance(average, (bool, np.bool_)) and not (isinstance(average, str) and average == "all"):
+            raise Refused("Learner", "average", 'False, True or "all"', average)
+        refuse_misfits(hypothesis, loss, update, outputs, average)
+        hypothesis = hypothesis.resolve(columns if keys is None else len(keys))
+        self.hypothesis, self.loss, self.update = hypothesis, loss, update
+        self.average = average if average == "all" else bool(average)
+        keys = np.arange(columns, dtype=np.uint64) if keys is None else keys
+        self.run = Run(outputs, keys, np.dtype(dtype), sparse, self.average, seed)
+        self.outputs, self.dtype = outputs, self.run.dtype
+        self.f, self.rounds = hypothesis.start(self.run), 0
+        self.memory, self._first = memories.begin(update, self.run), memories.begin(update, self.run)
+
+    # -- learning
+
+    @learns
+    def learn(
+        self, X: Any, y: Array, weight: Array | None = None, *, chance: float = 1.0, room: float = math.inf
+    ) -> tuple[Array, Array]:
+        """Learn from each row in turn; the scores before each update, by the last and by the averaged model.
+
+        `chance` and `room` are told to every round (see `Round`).
+        """
+        self.check(X)
+        last, averaged = np.zeros((len(y), self.outputs)), np.zeros((len(y), self.outputs))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, x in enumerate(rows(X)):
+                w = 1.0 if weight is None else float(weight[i])
+                last[i], averaged[i] = self._round(x, float(y[i]), w, i, chance, room)
+        return last, averaged
+
+    def _round(self, x: Row, y: float, weight: float, i: int, chance: float, room: float) -> tuple[Array, Array]:
+        f = self.f
+        k = f.row(x)
+        s, kxx = f.scores(k), f.length2(x, k)
+        if not sane(s):
+            raise Diverged(beyond("the score is", s), i)
+        if weight == 0:
+            return s, self._average(x, k, s)
+        value, slope = self.loss.at(self.memory.get("threshold"))(y, s)
+        if kxx <= 0:
+            slope[:] = 0  # no step
+        round = Round(x, y, self.rounds + 1, k, kxx, s, value, slope, weight, chance, room)
+        try:
+            shrink, coef = self._step(round)
+            f.check_scale(shrink)
+        except Diverged as error:
+            raise Diverged(error.sentence, i) from None
+        self.rounds += 1
+        f.count()
+        averaged = self._average(x, k, s)
+        try:
+            f.move(round, shrink, coef)
+        except Diverged as error:
+            self.rounds -= 1
+            f.uncount()
+            raise Diverged(error.sentence, i) from None
+        return s, averaged
+
+    def _step(self, round: Round) -> tuple[float, Array | None]:
+        """What the update answers, if it is a step at all."""
+        answer = self.update.step(round, self.memory)
+        shapes = [(self.outputs,), (len(round.k), self.outputs)][: 2 if "explicit" in self.update.needs else 1]
+        shrink, coef = answer if isinstance(answer, tuple) and len(answer) == 2 else (None, answer)
+        if not isinstance(shrink, Real) or not (coef is None or np.shape(coef) in shapes):
+            wanted = f"a factor and coefficients of shape {shapes[-1]} or None"
+            raise TypeError(f"{self.update!r}.step must return {wanted}, got {answer!r}")
+        if not math.isfinite(shrink) or (coef is not None and not sane(coef)):
+            raise Diverged(beyond("the step is", shrink if coef is None else coef))
+        memories.check(self.update, self.memory, self._first)
+        return shrink, coef
+
+    def _average(self, x: Row, k: Array, s: Array) -> Array:
+        return self.f.average_scores(x, k, self.rounds) if self.average else s
+
+    def check(self, X: Any, y: Array | None = None) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, x in enumerate(rows(X)):
+                try:
+                    self.f.check(x)
+                except TooLarge as error:
+                    raise TooLarge(error.sentence, i) from None
+
+    # -- predicting
+
+    @predicts
+    def scores(self, X: Any, average: bool | None = None) -> Array:
+        f, average = self.f, bool(self.average) if average is None else average
+        if f.reach < math.inf:
+            self.check(X)
+        out = np.zeros((X.shape[0], self.outputs))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, x in enumerate(rows(X)):
+                k = f.row(x)
+                out[i] = f.average_scores(x, k, self.rounds) if average else f.scores(k)
+        return out
+
+    # -- what is inside
+
+    @learns
+    def widen(self, keys: Array) -> None:
+        self.f.widen(keys)
+        self.run = replace(self.run, keys=keys)
+        memories.widen(self.update, self.memory, self.run)
+        self._first = memories.begin(self.update, self.run)
+
+    @property
+    def twinned(self) -> bool:
+        return True
+
+    @property
+    def threshold(self) -> float:
+        own = getattr(self.loss, self.loss.threshold) if self.loss.threshold else 0.0
+        return float(self.memory.get("threshold", own))
+
+    @property
+    def t(self) -> int:
+        return self.rounds
+
+    @property
+    def n(self) -> int:
+        return self.f.n
+
+    @predicts
+    def state(self) -> State:
+        return self.f.state() | {"t": np.array(self.rounds)} | memories.saved("update", self.memory)
+
+    def restore(self, state: State) -> None:
+        f, memory = self.hypothesis.start(self.run), memories.begin(self.update, self.run)
+        f.restore(state)
+        memories.recall(self.update, "update", memory, state)
+        self.f, self.memory, self.rounds = f, memory, int(state["t"])

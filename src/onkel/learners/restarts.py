@@ -1,0 +1,221 @@
+"""Restarts: instances of one learner that begin anew at intervals of 1, 2, 4, ... rounds, weighted by their regret.
+
+Whatever changes in a stream, and whenever, some instance began not long before it. Instance j restarts in the rounds
+that 2^j divides, with steps min(1/2, eta / sqrt(2^j)), and is made of one linear function for each kernel, on random
+features that all instances share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onkel.core.basis import Row, State
+from onkel.core.errors import Diverged, Refused, TooLarge, beyond, sane
+from onkel.core.locks import learns, predicts
+from onkel.core.outputs import Joining
+from onkel.core.part import Part
+from onkel.core.scores import softmax
+from onkel.learners.engine import Engine
+from onkel.learners.learner import rows
+from onkel.losses import Loss
+from onkel.maps import Fourier
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Restarts(Engine):
+    """A hedge of hedges, with the verbs of a learner.
+
+    score = sum_j h_j sum_p th_jp f_jp(x) / sum_j h_j
+    f_jp <- (1 - 2 eta_j lam) f_jp - eta_j slope z_p(x);  th_jp <- th_jp exp(-eta_weights_j loss_jp), normalised,
+    with eta_weights_j = min(1/2, eta_weights / sqrt(2^j));
+    h_j <- h_j exp(-eta_j (loss_j - loss));  at a restart f_jp = 0, th_jp = 1 / m, h_j = eta_j
+
+    Parameters
+    ----------
+    maps : one for each kernel, with as many components each
+    seeds : what each map is drawn from
+    loss : Loss
+    eta : the step of instance j is min(1/2, eta / sqrt(2^j))
+    eta_weights : the same for the weights of kernels
+    lam : regularisation
+    outputs, keys, dtype : see Learner
+    """
+
+    n = 0  # terms
+
+    def __init__(
+        self,
+        maps: Sequence[Fourier],
+        seeds: Sequence[int],
+        loss: Loss,
+        *,
+        eta: float,
+        eta_weights: float,
+        lam: float,
+        outputs: int,
+        keys: Array,
+        dtype: Any = np.float64,
+    ) -> None:
+        for name, value, fine in (("eta", eta, eta > 0), ("eta_weights", eta_weights, eta_weights > 0)):
+            if not fine or not math.isfinite(value):
+                raise Refused("Restarts", name, "a finite number > 0", value)
+        if not 0 <= lam < 1 / (2 * min(0.5, eta)):
+            raise Refused("Restarts", "lam", f">= 0 and < {1 / (2 * min(0.5, eta)):g}", lam)
+        self.maps, self.seeds, self.loss = list(maps), list(seeds), loss
+        self.eta, self.eta_weights, self.lam = eta, eta_weights, lam
+        self.outputs, self.dtype = outputs, np.dtype(dtype)
+        self.rounds = 0
+        self.coef = np.zeros((0, len(self.maps), outputs, self.maps[0].size))
+        self.losses = np.zeros((0, len(self.maps)))  # of each kernel since the restart
+        self.log_weights = np.zeros(0)  # of the instances
+        self.widen(keys)
+        self._restart()
+
+    @property
+    def columns(self) -> int:
+        return len(self.keys)
+
+    @property
+    def t(self) -> int:
+        return self.rounds
+
+    @property
+    def reach(self) -> float:
+        return self.maps[0].reach(self.drawn, np.float64)
+
+    @property
+    def inner(self) -> tuple[Part, ...]:
+        return *self.maps, self.loss
+
+    @learns
+    def widen(self, keys: Array) -> None:
+        """Make room for features that were not there before; `keys` are those of all."""
+        self.keys = keys
+        drawn = [map.draw(keys, seed) for map, seed in zip(self.maps, self.seeds, strict=True)]
+        self.drawn = {"directions": np.concatenate([numbers["directions"] for numbers in drawn])}
+
+    def _rates(self, eta: float) -> Array:
+        return np.asarray(np.minimum(0.5, eta / np.sqrt(2.0 ** np.arange(len(self.coef)))))
+
+    def _restart(self) -> None:
+        """Before round t + 1: instances whose interval ends begin anew, and one more may be born."""
+        grow = (self.rounds + 1).bit_length() - len(self.coef)
+        self.coef, self.losses, self.log_weights = (
+            np.concatenate([a, np.zeros((grow, *a.shape[1:]))]) for a in (self.coef, self.losses, self.log_weights)
+        )
+        ending = (self.rounds + 1) % 2 ** np.arange(len(self.coef)) == 0
+        self.coef[ending] = 0.0
+        self.losses[ending] = 0.0
+        self.log_weights[ending] = np.log(self._rates(self.eta)[ending])
+
+    @property
+    def sizes(self) -> Array:
+        """The number of terms of each kernel: there are none."""
+        return np.zeros(len(self.maps), dtype=int)
+
+    # -- scoring
+
+    def features(self, x: Row) -> Array:
+        """z_p(x), (kernels, features)."""
+        z = self.maps[0].features(x.matrix(self.columns), self.drawn, {})  # the cosines of all, then the sines
+        return np.ascontiguousarray(z.reshape(2, len(self.maps), -1).swapaxes(0, 1)).reshape(len(self.maps), -1)
+
+    def _weights(self) -> tuple[Array, Array]:
+        """h, (instances,), and th, (instances, kernels)."""
+        return softmax(self.log_weights), softmax(-self._rates(self.eta_weights)[:, None] * self.losses)
+
+    @property
+    def weights(self) -> Array:
+        """Of the kernels in the answer; they sum to 1."""
+        h, th = self._weights()
+        return np.asarray(h @ th)
+
+    def answers(self, z: Array) -> tuple[Array, Array, Array]:
+        """The scores of the kernels in each instance, of the instances, and of all together."""
+        h, th = self._weights()
+        single = (self.coef @ z[:, :, None])[..., 0]
+        instances = (th[:, None] @ single)[:, 0]
+        return single, instances, h @ instances
+
+    @predicts
+    def scores(self, X: Any, average: bool | None = None) -> Array:
+        """Scores of the rows."""
+        self.check(X)
+        out = np.zeros((X.shape[0], self.outputs))
+        for i, x in enumerate(rows(X)):
+            out[i] = self.answers(self.features(x))[2]
+        return out
+
+    def check(self, X: Any, y: Array | None = None) -> None:
+        """Refuse rows whose numbers would overflow."""
+        for i, x in enumerate(rows(X)):
+            if not np.abs(x.values).sum() < self.reach:
+                raise TooLarge("its values are too large for random features: scale them", i)
+
+    # -- learning
+
+    @learns
+    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """Learn from each row in turn; the scores before each update (twice: there is no average)."""
+        self.check(X)
+        out = np.zeros((len(y), self.outputs))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, x in enumerate(rows(X)):
+                out[i] = self._round(x, float(y[i]), 1.0 if weight is None else float(weight[i]), i)
+        return out, out
+
+    def _round(self, x: Row, y: float, weight: float, i: int) -> Array:
+        z = self.features(x)
+        single, instances, s = self.answers(z)
+        if weight == 0:
+            return np.asarray(s)
+        values, slopes = self.loss.each(y, np.concatenate([single.reshape(-1, self.outputs), instances, s[None]]))
+        losses, regret = (
+            values[: self.losses.size].reshape(self.losses.shape),
+            values[self.losses.size : -1] - values[-1],
+        )
+        slopes = slopes[: self.losses.size].reshape(single.shape)
+        rates = self._rates(self.eta)
+        coef = (1 - 2 * self.lam * rates)[:, None, None, None] * self.coef
+        coef -= (weight * rates)[:, None, None, None] * slopes[..., None] * z[:, None]
+        if not (sane(values) and sane(coef)):
+            raise Diverged(beyond("the greatest loss is", values.max()), i)
+        self.coef = coef
+        self.losses += losses
+        self.log_weights -= rates * regret
+        self.rounds += 1
+        self._restart()
+        return np.asarray(s)
+
+    # -- state
+
+    @predicts
+    def state(self) -> State:
+        """Everything that was learned, as a flat dictionary of arrays."""
+        return {
+            "instances.coef": self.coef.swapaxes(2, 3).copy().reshape(-1, self.outputs),
+            "instances.losses": self.losses.copy(),
+            "instances.log_weights": self.log_weights.copy(),
+            "t": np.array(self.rounds),
+        }
+
+    def restore(self, state: State) -> None:
+        """The inverse of `state` on a learner of the same composition."""
+        t = int(state["t"])
+        count, kernels, size = (t + 1).bit_length(), len(self.maps), self.maps[0].size
+        shapes = {"coef": (count * kernels * size, self.outputs), "losses": (count, kernels), "log_weights": (count,)}
+        for name, shape in shapes.items():
+            if state[f"instances.{name}"].shape != shape:
+                raise ValueError(f"'instances.{name}' has shape {state[f'instances.{name}'].shape}, not {shape}")
+        coef = state["instances.coef"].reshape(count, kernels, size, self.outputs)
+        self.coef = coef.swapaxes(2, 3).copy()
+        self.losses, self.log_weights = state["instances.losses"].copy(), state["instances.log_weights"].copy()
+        self.rounds = t
+
+    def relabel(self, state: State, joining: Joining) -> State:
+        return joining.all({"instances.coef": "scores"}, state)

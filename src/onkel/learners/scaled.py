@@ -1,0 +1,211 @@
+"""Scaled: a learner that sees every feature in units of how much it has varied so far.
+
+With c the first row, and mean and deviation over the rows so far (the current one included, as a row is known before
+its target), the inner learner sees
+
+z_j = (x_j - c_j) / (deviation_j sqrt(2 v)),   v features having differed from c so far,
+
+so that two rows are at a mean squared distance of 1, and a kernel of a given width means the same on every stream. A
+feature that never varied is 0. Rows are centred at the first row, not at the running mean: a kernel of differences does
+not depend on the centre, a fixed centre keeps stored rows comparable, and a sparse first row keeps sparse rows sparse.
+
+The target of a regression is standardised likewise; predictions come back in its own units.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onkel.core.basis import State, largest
+from onkel.core.errors import TooLarge
+from onkel.core.locks import learns, predicts
+from onkel.core.moments import Moments, Sums
+from onkel.core.outputs import Joining
+from onkel.core.part import Part
+from onkel.learners.engine import Engine
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LARGEST = 1e140  # its square can still be added up
+BLOCK = 1 << 20  # numbers in a table of running sums
+
+
+class Scaled(Engine):
+    """A learner around a learner, with the verbs of one.
+
+    Parameters
+    ----------
+    learner : sees scaled rows, in float64
+    columns : number of features
+    target : standardise the target, too (regression)
+    dtype : type of the rows to come
+    """
+
+    def __init__(self, learner: Any, *, columns: int, target: bool, dtype: Any) -> None:
+        self.learner, self.target = learner, target
+        self.outputs, self.kind, self.dtype = learner.outputs, learner.kind, np.dtype(dtype)
+        self.inputs, self.goal = Moments(columns), Moments(1)
+
+    # -- learning
+
+    @learns
+    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """Learn from each row in turn; the scores before each update (twice: there is no average)."""
+        X = _plain(X)
+        self.check(X, y)
+        counted = np.ones(len(y), dtype=bool) if weight is None else np.asarray(weight) > 0
+        if self.inputs.count == 0 and counted.any():
+            at = int(np.argmax(counted))
+            row = X[at : at + 1]
+            self.inputs.begin((row.toarray() if sp.issparse(row) else row)[0])
+        Z = self._sparse(X, counted) if sp.issparse(X) else self._dense(X, counted)
+        if not self.target:
+            scores: Array = self.learner.learn(Z, y, weight)[0]
+            return scores, scores
+        t, mean, deviation = self._standardised(y, counted)
+        scores = self.learner.learn(Z, t, weight)[0] * deviation[:, None] + mean[:, None]
+        return scores, scores
+
+    def _dense(self, X: Array, counted: Array) -> Array:
+        Z = np.empty(X.shape)
+        step = max(1, BLOCK // max(1, X.shape[1]))
+        for start in range(0, len(X), step):
+            block = slice(start, start + step)
+            differences, sums = self.inputs.add(X[block], counted[block])
+            after = sums.rows(slice(1, None))
+            Z[block] = differences * _units(after) * _norm(after)
+        return Z
+
+    def _sparse(self, X: Any, counted: Array) -> Any:
+        Z = self._shifted(X)
+        inputs = self.inputs
+        varied = int(np.count_nonzero(inputs.squares))
+        for i, (start, stop) in enumerate(zip(Z.indptr, Z.indptr[1:], strict=False)):
+            at, x = Z.indices[start:stop], Z.data[start:stop]
+            if counted[i]:
+                varied += int(np.count_nonzero((inputs.squares[at] == 0) & (x != 0)))
+                inputs.add_some(at, x)
+            Z.data[start:stop] = x * _units(inputs.some(at)) / np.sqrt(2 * max(varied, 1))
+        return Z
+
+    def _shifted(self, X: Any) -> Any:
+        first = self.inputs.first
+        if not first.any():
+            return X.copy()
+        Z = sp.csr_array(X - sp.csr_array(np.ones((X.shape[0], 1))) @ sp.csr_array(first[None]))
+        Z.sort_indices()  # engines add up in the order they find
+        return Z
+
+    def _standardised(self, y: Array, counted: Array) -> tuple[Array, Array, Array]:
+        """The targets; and mean and deviation before each of them."""
+        differences, sums = self.goal.add(y[:, None], counted)
+        mean, unit = sums.mean[:, 0], _units(sums)[:, 0]
+        deviation = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
+        origin = np.where(sums.count[:-1, 0] > 0, self.goal.first, 0.0)
+        return (differences[:, 0] - mean[1:]) * unit[1:], mean[:-1] + origin, deviation[:-1]
+
+    # -- predicting
+
+    @predicts
+    def scores(self, X: Any, average: bool | None = None) -> Array:
+        """Scores of the rows, in the units of now."""
+        X = _plain(X)
+        Z: Any = self._shifted(X) if sp.issparse(X) else X - self.inputs.first
+        unit = _units(self.inputs.now) * _norm(self.inputs.now)
+        if sp.issparse(Z):
+            Z.data *= unit[Z.indices]
+        else:
+            Z = Z * unit
+        scores = np.asarray(self.learner.scores(Z))
+        if self.target and self.goal.count:
+            unit = _units(self.goal.now)[0]
+            scores = scores * (1 / unit if unit > 0 else 0.0) + (self.goal.now.mean + self.goal.first)
+        return scores
+
+    # -- what is inside
+
+    @property
+    def n(self) -> int:
+        """Number of terms."""
+        return int(self.learner.n)
+
+    @property
+    def t(self) -> int:
+        """Number of rounds."""
+        return int(self.learner.t)
+
+    @property
+    def weights(self) -> Array:
+        """Those of a hedge."""
+        return np.asarray(self.learner.weights)
+
+    def check(self, X: Any, y: Array | None = None) -> None:
+        """Refuse rows and targets whose squares could not be added up."""
+        if largest(X) > LARGEST:
+            raise TooLarge(f"a value of {largest(X):.3g} is too large to be scaled: use numbers below {LARGEST:g}")
+        if self.target and y is not None and not (worst := np.abs(y).max(initial=0)) < LARGEST:
+            raise TooLarge(f"a target of {worst:.3g} is too large to be scaled: use numbers below {LARGEST:g}")
+
+    def row(self, x: Array) -> Array:
+        row = super().row(x)
+        self.check(row)
+        return row
+
+    @property
+    def columns(self) -> int:
+        """Number of features."""
+        return len(self.inputs.first)
+
+    @learns
+    def widen(self, keys: Array) -> None:
+        """Make room for features that were 0 before."""
+        self.inputs.widen(len(keys))
+        self.learner.widen(keys)
+
+    @property
+    def inner(self) -> tuple[Part, ...]:
+        return tuple(self.learner.inner)
+
+    def relabel(self, state: State, joining: Joining) -> State:
+        return dict(self.learner.relabel(state, joining))
+
+    @predicts
+    def state(self) -> State:
+        """Everything that was learned, as a flat dictionary of arrays."""
+        own = {"first": self.inputs.first, "sums": self.inputs.sums, "squares": self.inputs.squares}
+        own["goal"] = np.concatenate([self.goal.first, self.goal.sums, self.goal.squares])
+        arrays = {f"scaling.{name}": a.copy() for name, a in own.items()}
+        return dict(self.learner.state()) | arrays | {"scaling.rows": np.array(self.inputs.count)}
+
+    def restore(self, state: State) -> None:
+        """The inverse of `state` on a learner of the same composition."""
+        own = {name: state[f"scaling.{name}"] for name in ("first", "sums", "squares", "goal")}
+        shapes = dict.fromkeys(own, (self.columns,)) | {"goal": (3,)}
+        for name, a in own.items():
+            if a.shape != shapes[name] or not np.isfinite(a).all():
+                raise ValueError(f"'scaling.{name}' has shape {a.shape}, or numbers that are not finite")
+        self.learner.restore({name: a for name, a in state.items() if not name.startswith("scaling.")})
+        rows = int(state["scaling.rows"])
+        self.inputs = Moments.of(rows, own["first"], own["sums"], own["squares"])
+        self.goal = Moments.of(rows if self.target else 0, *own["goal"].reshape(3, 1))
+
+
+def _plain(X: Any) -> Any:
+    """The rows in float64: an array, or a CSR matrix."""
+    if not hasattr(X, "indptr"):
+        return np.asarray(X, dtype=np.float64)
+    return sp.csr_array((np.asarray(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
+
+
+def _units(sums: Sums) -> Array:
+    """1 / deviation; 0 for what never varied."""
+    deviation = sums.deviation
+    return np.asarray(np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0))
+
+
+def _norm(sums: Sums) -> Any:
+    """1 / sqrt(2 v), v of the features having varied."""
+    varied = np.maximum(np.count_nonzero(sums.squares, axis=-1, keepdims=True), 1)
+    return 1 / np.sqrt(2.0 * varied)

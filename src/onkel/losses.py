@@ -1,0 +1,331 @@
+"""Losses: how bad are the scores s for the target y, and in which direction would they be better.
+
+`loss(y, s)` returns the value l(y, s) and the slope dl/ds, one number per output.
+
+- One output and a classification loss: y is -1 or +1 and the margin is q = y s.
+- Several outputs: y is a class index and the margin is q = s[y] - s[rival], the rival being the best
+  other class (lowest index on ties). The slope is l'(q) on y and -l'(q) on the rival.
+- Regression losses: y is real; they are functions of the residual r = s - y.
+
+A loss with a threshold (the hinge's margin, the tube of a regression loss) names its field in
+`threshold`; an update may move it from round to round (`at`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from onkel.core.part import Part, Words
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Loss(Part):
+    """Value and slope in the scores."""
+
+    threshold: ClassVar[str | None] = None  # name of the field an update may move
+    task: ClassVar[str] = ""
+
+    @property
+    def offers(self) -> Words:
+        return super().offers | ({"threshold"} if self.threshold else set())
+
+    def __call__(self, y: float, s: Array) -> tuple[float, Array]:
+        raise NotImplementedError
+
+    def each(self, y: float, S: Array) -> tuple[Array, Array]:
+        """Values and slopes for one target and rows of scores."""
+        values, slopes = zip(*(self(y, s) for s in S), strict=True)
+        return np.array(values), np.array(slopes)
+
+    def at(self, threshold: float | None) -> Self:
+        """This loss with its threshold moved (None: as it is)."""
+        if threshold is None or self.threshold is None:
+            return self
+        moved = object.__new__(type(self))  # no __post_init__: an adaptive threshold may be negative
+        moved.__dict__.update(self.__dict__ | {self.threshold: threshold})
+        return moved
+
+
+def rival(y: int, s: Array) -> int:
+    """The class with the best score among those other than y; lowest index on ties."""
+    others = s.copy()
+    others[y] = -np.inf
+    return int(np.argmax(others))
+
+
+class MarginLoss(Loss):
+    """Classification: a function of the margin q."""
+
+    task: ClassVar[str] = "classification"
+    traits: ClassVar[tuple[str, ...]] = ("margin",)
+
+    def of_margin(self, q: float) -> tuple[float, float]:
+        """Value and derivative at margin q."""
+        raise NotImplementedError
+
+    def __call__(self, y: float, s: Array) -> tuple[float, Array]:
+        slope = np.zeros_like(s)
+        if len(s) == 1:
+            value, derivative = self.of_margin(y * s[0])
+            slope[0] = derivative * y
+        else:
+            label = int(y)
+            other = rival(label, s)
+            value, derivative = self.of_margin(s[label] - s[other])
+            slope[label], slope[other] = derivative, -derivative
+        return value, slope
+
+    def each(self, y: float, S: Array) -> tuple[Array, Array]:
+        slopes, at, label = np.zeros_like(S), np.arange(len(S)), int(y)
+        if S.shape[1] == 1:
+            values, derivatives = np.array([self.of_margin(q) for q in (y * S[:, 0]).tolist()]).T
+            slopes[:, 0] = derivatives * y
+        else:
+            others = np.where(np.arange(S.shape[1]) == label, -np.inf, S).argmax(axis=1)
+            margins = S[:, label] - S[at, others]
+            values, derivatives = np.array([self.of_margin(q) for q in margins.tolist()]).T
+            slopes[:, label], slopes[at, others] = derivatives, -derivatives
+        return values, slopes
+
+
+class Mistake(MarginLoss):
+    """The perceptron's loss: 1 on a mistake (or a margin of at most `margin`), with slope 1.
+
+    One output: a mistake is q <= 0, so a score of 0 counts; with `strict_sign` it is sgn(s) != y with
+    sgn(0) = +1, as some released programs have it. Several outputs: a mistake is argmax != y.
+    """
+
+    margin: float = 0.0
+    strict_sign: bool = False
+    threshold: ClassVar[str | None] = "margin"
+
+    def __post_init__(self) -> None:
+        self._nonnegative("margin")
+        self._finite("margin")
+        self._boolean("strict_sign")
+        self._require("strict_sign", not (self.strict_sign and self.margin > 0), "False when margin > 0")
+
+    def __call__(self, y: float, s: Array) -> tuple[float, Array]:
+        slope = np.zeros_like(s)
+        if len(s) == 1:
+            wrong = (s[0] >= 0) != (y > 0) if self.strict_sign else y * s[0] <= self.margin
+            slope[0] = -y * wrong
+        else:
+            label = int(y)
+            other = rival(label, s)
+            wrong = int(np.argmax(s)) != label or (self.margin > 0 and s[label] - s[other] <= self.margin)
+            slope[label], slope[other] = -1.0 * wrong, 1.0 * wrong
+        return float(wrong), slope
+
+    each = Loss.each
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(), cls(0.3), cls(strict_sign=True)
+
+
+class Hinge(MarginLoss):
+    """max(0, margin - q); `closed` also gives a slope at q = margin exactly."""
+
+    margin: float = 1.0
+    closed: bool = False
+    threshold: ClassVar[str | None] = "margin"
+    traits: ClassVar[tuple[str, ...]] = ("hinge", "piecewise linear")
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(), cls(0.4), cls(closed=True), cls(0.0, closed=True)
+
+    def __post_init__(self) -> None:
+        self._finite("margin")
+        self._boolean("closed")
+
+    @property
+    def offers(self) -> Words:
+        return super().offers | ({"unit hinge"} if self.margin == 1 and not self.closed else set())
+
+    def of_margin(self, q: float) -> tuple[float, float]:
+        inside = q <= self.margin if self.closed else q < self.margin
+        return (self.margin - q, -1.0) if inside else (0.0, 0.0)
+
+
+class SquaredHinge(MarginLoss):
+    """max(0, margin - q)^2 / 2."""
+
+    margin: float = 1.0
+    threshold: ClassVar[str | None] = "margin"
+    traits: ClassVar[tuple[str, ...]] = ("largest slope not 1",)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(), cls(0.4)
+
+    def __post_init__(self) -> None:
+        self._finite("margin")
+
+    def of_margin(self, q: float) -> tuple[float, float]:
+        short = max(0.0, self.margin - q)
+        return 0.5 * short**2, -short
+
+
+class Logistic(MarginLoss):
+    """ln(1 + exp(-q))."""
+
+    traits: ClassVar[tuple[str, ...]] = ("logistic",)
+
+    def of_margin(self, q: float) -> tuple[float, float]:
+        value = float(np.logaddexp(0.0, -q))
+        return value, -math.exp(-q - value)
+
+
+class Exponential(MarginLoss):
+    """exp(-q)."""
+
+    traits: ClassVar[tuple[str, ...]] = ("largest slope not 1",)
+
+    def of_margin(self, q: float) -> tuple[float, float]:
+        value = float(np.exp(-q))
+        return value, -value
+
+
+class ResidualLoss(Loss):
+    """Regression: a function of the residual r = s - y."""
+
+    task: ClassVar[str] = "regression"
+
+    def of_residual(self, r: float) -> tuple[float, float]:
+        """Value and derivative at residual r."""
+        raise NotImplementedError
+
+    def __call__(self, y: float, s: Array) -> tuple[float, Array]:
+        value, derivative = self.of_residual(s[0] - y)
+        return value, np.array([derivative])
+
+    def each(self, y: float, S: Array) -> tuple[Array, Array]:
+        values, derivatives = np.array([self.of_residual(r) for r in (S[:, 0] - y).tolist()]).T
+        return values, derivatives[:, None]
+
+
+class Squared(ResidualLoss):
+    """r^2 / 2, without slope inside the tube |r| <= epsilon; epsilon 0: no tube."""
+
+    epsilon: float = 0.0
+    threshold: ClassVar[str | None] = "epsilon"
+    traits: ClassVar[tuple[str, ...]] = ("squared", "largest slope not 1")
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(), cls(0.3)
+
+    def __post_init__(self) -> None:
+        self._nonnegative("epsilon")
+        self._finite("epsilon")
+
+    def of_residual(self, r: float) -> tuple[float, float]:
+        return (0.5 * r * r, r) if abs(r) > self.epsilon else (0.0, 0.0)
+
+
+class Absolute(ResidualLoss):
+    """|r|."""
+
+    traits: ClassVar[tuple[str, ...]] = ("piecewise linear",)
+
+    def of_residual(self, r: float) -> tuple[float, float]:
+        return abs(r), float(np.sign(r))
+
+
+class EpsilonInsensitive(ResidualLoss):
+    """max(0, |r| - epsilon)."""
+
+    epsilon: float = 0.1
+    threshold: ClassVar[str | None] = "epsilon"
+    traits: ClassVar[tuple[str, ...]] = ("piecewise linear",)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(), cls(0.3)
+
+    def __post_init__(self) -> None:
+        self._nonnegative("epsilon")
+        self._finite("epsilon")
+
+    def of_residual(self, r: float) -> tuple[float, float]:
+        return (abs(r) - self.epsilon, float(np.sign(r))) if abs(r) > self.epsilon else (0.0, 0.0)
+
+
+class Huber(ResidualLoss):
+    """r^2 / 2 for |r| <= delta, linear beyond."""
+
+    delta: float = 1.0
+    traits: ClassVar[tuple[str, ...]] = ("largest slope not 1",)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(), cls(0.4)
+
+    def __post_init__(self) -> None:
+        self._positive("delta")
+
+    def of_residual(self, r: float) -> tuple[float, float]:
+        if abs(r) <= self.delta:
+            return 0.5 * r * r, r
+        return self.delta * (abs(r) - 0.5 * self.delta), self.delta * float(np.sign(r))
+
+
+class Quantile(ResidualLoss):
+    """The pinball loss, whose minimiser is the given quantile: q |r| below the target, (1 - q) |r| above."""
+
+    quantile: float = 0.5
+    traits: ClassVar[tuple[str, ...]] = ("piecewise linear", "largest slope not 1")
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(), cls(0.3)
+
+    def __post_init__(self) -> None:
+        self._positive("quantile")
+        self._require("quantile", self.quantile < 1, "between 0 and 1")
+
+    def of_residual(self, r: float) -> tuple[float, float]:
+        weight = self.quantile if r < 0 else 1 - self.quantile
+        return weight * abs(r), weight * float(np.sign(r))
+
+
+_NAMED: dict[str, type[Loss]] = {
+    "hinge": Hinge,
+    "squared_hinge": SquaredHinge,
+    "logistic": Logistic,
+    "exponential": Exponential,
+    "squared": Squared,
+    "absolute": Absolute,
+    "epsilon_insensitive": EpsilonInsensitive,
+    "huber": Huber,
+    "quantile": Quantile,
+}
+
+
+def as_loss(loss: Loss | str, task: str, **fields: Any) -> Loss:
+    """The loss itself, or the one a name stands for; `fields` it has are set on a named one."""
+    if isinstance(loss, str) and loss in _NAMED:
+        kind = _NAMED[loss]
+        known = kind().get_params(deep=False)
+        loss = kind(**{name: value for name, value in fields.items() if name in known and value is not None})
+    if not isinstance(loss, Loss) or loss.task != task:
+        names = sorted(name for name, kind in _NAMED.items() if kind.task == task)
+        raise ValueError(f"loss must be a {task} loss of onkel.losses or one of {names}, got {loss!r}")
+    _check_pair(loss)
+    return loss
+
+
+def _check_pair(loss: Loss) -> None:
+    """A loss of one's own that forgets its derivative is told so before it meets an example."""
+    for kind, name in ((MarginLoss, "of_margin"), (ResidualLoss, "of_residual")):
+        if isinstance(loss, kind) and getattr(type(loss), name) is not getattr(kind, name):
+            made = getattr(loss, name)(0.0)
+            if np.shape(made) != (2,):
+                words = f"{type(loss).__name__}.{name} must return two numbers, value and derivative"
+                raise ValueError(f"{words}, got {made!r}")

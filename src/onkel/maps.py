@@ -1,0 +1,330 @@
+"""Maps: explicit features z(x) of a kernel, <z(x), z(x')> being k(x, x') or nearly so.
+
+Random Fourier features are z(x) = [cos q, sin q] / sqrt(D) with D projections q = <omega, x>, the omega drawn from
+the spectrum of the kernel; |z(x)| = 1. `draw(keys, seed)` gives the numbers a run is fixed to. Those of `Fourier`
+and `Reparameterized` belong to (seed, key of the feature, component), where the key is made from the feature's
+name, or is its column: features may appear later, their order means nothing, and two machines agree. Those of
+`Orthogonal` and `Fastfood` belong to (seed, number of columns), which is settled by the first call.
+
+A map that learns has a memory (`start`) and moves it in `adapt`. `Nystrom` is not random: it belongs to landmarks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import gammaincinv, ndtri
+
+from onkel.core.basis import Row
+from onkel.core.part import Memory, Part
+from onkel.core.random import hash_text, uniforms
+from onkel.kernels import Cauchy, Gaussian, Kernel, Laplacian, Linear
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Drawn = dict[str, Array]
+
+_WORTH_KEEPING = 1 << 20  # draws, 8 MB of them
+LEAST = {"float64": 1e-10, "float32": 1e-5}  # eigenvalues, relative to the largest
+
+
+def keys_of(names: Iterable[Any]) -> Array:
+    """A number for each name of a feature; a whole number stands for itself, so that column 3 is the feature 3."""
+
+    def key(name: Any) -> int:
+        try:
+            return int(name) % 2**64 if isinstance(name, Integral) else hash_text(str(name))
+        except UnicodeEncodeError:
+            raise ValueError(f"the name of feature {name!r} is no Unicode text: rename it") from None
+
+    return np.fromiter(map(key, names), dtype=np.uint64)
+
+
+class Map(Part):
+    """Explicit features of a kernel."""
+
+    kernel: Kernel = Gaussian()
+    components: int = 100
+    grows: ClassVar[bool] = True  # may features appear after the first call?
+
+    def __post_init__(self) -> None:
+        self._require("kernel", isinstance(self.kernel, Kernel), "a kernel")
+        self._integer("components", 1)
+
+    @property
+    def size(self) -> int:
+        """Number of features."""
+        return 2 * self.components
+
+    def draw(self, keys: Array, seed: int) -> Drawn:
+        """The random numbers of a run whose columns have these keys."""
+        raise NotImplementedError
+
+    def redraw(self, columns: int, keys: Array, seed: int) -> Drawn:
+        """The random numbers of a run that had `columns` columns and now has these."""
+        if len(keys) != columns and not self.grows:
+            raise ValueError(
+                f"{type(self).__name__} was drawn for {columns} features and cannot take another: name all of them in "
+                'the first example, or use the map "fourier", where features may appear later'
+            )
+        return self.draw(keys, seed)
+
+    def start(self, columns: int) -> Memory:
+        """What it learns, as it is in the beginning: arrays with one number for each column."""
+        return {}
+
+    def widths(self, memory: Memory) -> Array:
+        """By how much it has learned to stretch each column."""
+        raise TypeError(f"{self!r} learns no widths")
+
+    def stretches(self, seed: int) -> Hashable:
+        """Equal for maps whose directions are one draw, `spectrum`, times the `frequency` of the kernel; None: no draw.
+
+        The projections of such maps need to be computed but once.
+        """
+        return None
+
+    def spectrum(self, keys: Array, seed: int) -> Array:
+        """That draw."""
+        raise NotImplementedError
+
+    def twin_fields(self, run: Any, draws: Mapping[Any, Any]) -> dict[str, Any]:
+        drawn = draws[self]
+        arrays = {name: np.ascontiguousarray(array, np.float64) for name, array in drawn.items()}
+        return arrays | {"reach": self.reach(drawn, run.dtype)}
+
+    def project(self, X: Any, drawn: Drawn, memory: Memory) -> Array:
+        """The projections q of the rows of an array or a CSR matrix."""
+        raise NotImplementedError
+
+    def features(self, X: Any, drawn: Drawn, memory: Memory) -> Array:
+        """z(x) for the rows x of an array or a CSR matrix."""
+        q = self.project(X, drawn, memory)
+        return np.concatenate([np.cos(q), np.sin(q)], axis=1) / math.sqrt(self.components)
+
+    def length2(self, z: Array) -> float:
+        """|z|^2, here of a sine and a cosine for each component."""
+        return 1.0
+
+    def reach(self, drawn: Drawn, dtype: Any) -> float:
+        """How large |x_1| + |x_2| + ... may be without projections that overflow."""
+        return float(np.finfo(dtype).max) / (1e6 * max(1.0, *(float(np.abs(n).max(initial=0)) for n in drawn.values())))
+
+    def adapt(self, x: Row, z: Array, dz: Array, drawn: Drawn, memory: Memory) -> None:
+        """Learn from an example, dz being the slope of the loss in its features z."""
+
+
+@lru_cache(maxsize=4)
+def _spectrum(kernel: Kernel, seed: int, components: int, keys: bytes) -> Array:
+    """Draws of late, kept: a run that differs from one before in its width or step alone begins at once."""
+    drawn = kernel.frequencies(uniforms(seed, "features", np.frombuffer(keys, np.uint64), components)).T
+    drawn.flags.writeable = False
+    return drawn
+
+
+class Fourier(Map):
+    """Random Fourier features of a Gaussian, Laplacian or Cauchy kernel (Rahimi, Recht 2007)."""
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(Gaussian(1.0), 6), cls(Laplacian(0.4), 6), cls(Cauchy(0.8), 6)
+
+    def draw(self, keys: Array, seed: int) -> Drawn:
+        return {"directions": self.kernel.frequency * self.spectrum(keys, seed)}
+
+    def stretches(self, seed: int) -> Hashable:
+        return type(self.kernel), self.components, seed
+
+    def spectrum(self, keys: Array, seed: int) -> Array:
+        draw = _spectrum if len(keys) * self.components <= _WORTH_KEEPING else _spectrum.__wrapped__
+        return draw(type(self.kernel)(), seed, self.components, np.asarray(keys, np.uint64).tobytes())
+
+    def project(self, X: Any, drawn: Drawn, memory: Memory) -> Array:
+        return np.asarray(X @ drawn["directions"].T)
+
+
+class Reparameterized(Fourier):
+    """Fourier features whose widths are learned, one for each feature of the input (RRF).
+
+    omega_nj = exp(g_j) e_nj with e drawn once, for the kernel at width 1. g starts at the width of `kernel`, and
+    g <- g - eta dl/dg, with dl/dg_j = exp(g_j) x_j sum_n e_nj (dz_sin,n cos q_n - dz_cos,n sin q_n) / sqrt(D), is
+    kept within -clip .. clip. A slope too large to be a number moves nothing.
+    """
+
+    eta: float = 0.0
+    clip: float = 20.0
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(Gaussian(1.0), 6, 0.02), cls(Laplacian(0.4), 6, 0.02, 1.2)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._nonnegative("eta")
+        self._finite("eta")
+        self._positive("clip")
+        self._require("clip", self.clip <= 50, "<= 50")
+
+    def draw(self, keys: Array, seed: int) -> Drawn:
+        return {"directions": self.spectrum(keys, seed)}
+
+    def stretches(self, seed: int) -> Hashable:
+        return None
+
+    def twin_fields(self, run: Any, draws: Mapping[Any, Any]) -> dict[str, Any]:
+        start = float(self.start(1)["log_widths"][0])
+        return super().twin_fields(run, draws) | {"start": start, "eta": float(self.eta), "clip": float(self.clip)}
+
+    def start(self, columns: int) -> Memory:
+        return {"log_widths": np.full(columns, np.clip(math.log(self.kernel.frequency), -self.clip, self.clip))}
+
+    def reach(self, drawn: Drawn, dtype: Any) -> float:
+        return super().reach(drawn, dtype) / math.exp(self.clip)
+
+    def widths(self, memory: Memory) -> Array:
+        return np.asarray(np.exp(memory["log_widths"]))
+
+    def project(self, X: Any, drawn: Drawn, memory: Memory) -> Array:
+        return np.asarray(X @ (np.exp(memory["log_widths"])[:, None] * drawn["directions"].T))
+
+    def adapt(self, x: Row, z: Array, dz: Array, drawn: Drawn, memory: Memory) -> None:
+        if self.eta == 0:
+            return
+        (cos, sin), (dcos, dsin) = np.split(z, 2), np.split(dz, 2)
+        g, at = memory["log_widths"], slice(None) if x.index is None else x.index
+        slope = np.exp(g[at]) * x.values * (drawn["directions"][:, at].T @ (dsin * cos - dcos * sin))
+        g[at] = np.clip(g[at] - self.eta * np.where(np.isnan(slope), 0, slope), -self.clip, self.clip)
+
+
+class Rotated(Map):
+    """Maps whose directions are drawn together: for the Gaussian, and for a fixed number of columns."""
+
+    grows: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("kernel", isinstance(self.kernel, Gaussian), "Gaussian: these directions come in all rotations")
+
+    def blocks(self, columns: int) -> tuple[int, int]:
+        """Number and size of the blocks of a structured matrix, in which x is padded with zeros to a power of 2.
+
+        Never less than 16: signs alone give too few different directions in few dimensions.
+        """
+        size = max(16, 1 << max(columns - 1, 0).bit_length())
+        return -(-self.components // size), size
+
+    def twin_fields(self, run: Any, draws: Mapping[Any, Any]) -> dict[str, Any]:
+        fields = super().twin_fields(run, draws)
+        return fields if "directions" in fields else fields | {"components": self.components, "columns": run.columns}
+
+    def project(self, X: Any, drawn: Drawn, memory: Memory) -> Array:
+        """A product with directions, or the structured one: permute, multiply and transform, stage by stage."""
+        if "directions" in drawn:
+            return np.asarray(X @ drawn["directions"].T)
+        blocks, size = drawn["scale"].shape
+        v = np.zeros((X.shape[0], blocks, size))
+        v[:, :, : X.shape[1]] = (X.toarray() if hasattr(X, "toarray") else X)[:, None]
+        for order, diagonal in zip(drawn["orders"], drawn["diagonals"], strict=True):
+            v = hadamard(np.take_along_axis(v, order[None], axis=2) * diagonal)
+        return np.asarray((v * drawn["scale"]).reshape(len(v), -1)[:, : self.components])
+
+
+class Orthogonal(Rotated):
+    """Orthogonal random features (Yu et al. 2016): directions at right angles, with the lengths of Gaussian ones.
+
+    `structured` (SORF) has directions sqrt(d) H D_1 H D_2 H D_3 with Hadamard matrices H and random signs D_i, which
+    cost log d each but are slightly biased.
+    """
+
+    structured: bool = False
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(Gaussian(1.0), 6), cls(Gaussian(1.0), 20, structured=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._boolean("structured")
+
+    def draw(self, keys: Array, seed: int) -> Drawn:
+        d = len(keys)
+        if self.structured:
+            blocks, size = self.blocks(d)
+            signs = np.where(uniforms(seed, "features", np.arange(3 * blocks), size) < 0.5, -1.0, 1.0)
+            diagonals = signs.reshape(3, blocks, size) / math.sqrt(size)
+            scale = np.full((blocks, size), self.kernel.frequency * math.sqrt(size))
+            return {"orders": np.broadcast_to(np.arange(size), diagonals.shape), "diagonals": diagonals, "scale": scale}
+        rows = []
+        for block in range(-(-self.components // max(d, 1))):
+            count = min(d, self.components - block * d)
+            Q, R = np.linalg.qr(ndtri(uniforms(seed, f"features {block}", np.arange(d), count)))
+            chi = np.sqrt(2 * gammaincinv(d / 2, uniforms(seed, f"lengths {block}", np.arange(count), 1)))
+            rows.append(chi * (Q * np.sign(np.diag(R))).T)
+        return {"directions": self.kernel.frequency * np.concatenate(rows)}
+
+
+class Fastfood(Rotated):
+    """Directions S H G P H B / sqrt(d) with Hadamard matrices H (Le, Sarlos, Smola 2013), which cost log d each.
+
+    B are random signs, P a permutation, G Gaussian numbers, S gives the directions the lengths of Gaussian ones.
+    """
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (cls(Gaussian(1.0), 20),)
+
+    def draw(self, keys: Array, seed: int) -> Drawn:
+        blocks, size = self.blocks(len(keys))
+        at = np.arange(blocks)
+        signs = np.where(uniforms(seed, "signs", at, size) < 0.5, -1.0, 1.0)
+        order = np.argsort(uniforms(seed, "order", at, size), axis=1)
+        gaussian = ndtri(uniforms(seed, "features", at, size))
+        chi = np.sqrt(2 * gammaincinv(size / 2, uniforms(seed, "lengths", at, size)))
+        lengths = chi / np.linalg.norm(gaussian, axis=1, keepdims=True)
+        return {
+            "orders": np.stack([np.broadcast_to(np.arange(size), order.shape), order]),
+            "diagonals": np.stack([signs, gaussian]),
+            "scale": self.kernel.frequency / math.sqrt(size) * lengths,
+        }
+
+
+def hadamard(v: Array) -> Array:
+    """The Walsh-Hadamard transform along the last axis, unnormalised; its length is a power of 2."""
+    half = 1
+    while half < v.shape[-1]:
+        pairs = v.reshape(*v.shape[:-1], -1, 2, half)
+        a, b = pairs[..., 0, :], pairs[..., 1, :]
+        v = np.stack([a + b, a - b], axis=-2).reshape(v.shape)
+        half *= 2
+    return v
+
+
+class Nystrom(Part):
+    """Features of any kernel from landmarks: z(x) = D^-1/2 V' k(x), with K = V D V' the landmarks' kernel matrix.
+
+    Of the eigenvalues the `rank` largest are kept (None: all), and of these only those above 1e-10 of the largest
+    (1e-5 for examples in float32, whose kernel values say nothing about smaller ones).
+    """
+
+    kernel: Kernel = Gaussian()
+    rank: int | None = None
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(), cls(Linear(), 4)
+
+    def __post_init__(self) -> None:
+        self._require("kernel", isinstance(self.kernel, Kernel), "a kernel")
+        if self.rank is not None:
+            self._integer("rank", 1)
+
+    def transform(self, K: Array, dtype: Any = np.float64) -> Array:
+        """The matrix D^-1/2 V' for landmarks with the kernel matrix K; `dtype` is that of the examples to come."""
+        values, vectors = np.linalg.eigh((K + K.T) / 2)
+        kept = np.arange(len(K))[::-1][: self.rank]
+        kept = kept[values[kept] > LEAST[np.dtype(dtype).name] * max(values[-1], 0)]
+        return np.asarray(vectors[:, kept].T / np.sqrt(values[kept])[:, None])

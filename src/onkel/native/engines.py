@@ -1,0 +1,252 @@
+"""Engines in C++: learners and pools whose parts all have twins there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from onkel.core.locks import learns, predicts
+from onkel.core.part import Part
+from onkel.core.run import Run
+from onkel.learners.engine import Composed, Engine
+from onkel.learners.hedge import Hedge
+from onkel.learners.learner import Learner
+from onkel.learners.pool import PoolEngine
+from onkel.maps import Drawn, Map
+from onkel.native import choice
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+# -- twins of parts
+
+
+def has_twin(part: Part) -> bool:
+    """Is there a C++ part of this very class, and of every part inside?"""
+    ours = type(part).__module__.startswith("onkel.") and hasattr(choice.core, type(part).__name__)
+    return choice.available() and ours and all(map(has_twin, part.inner))
+
+
+def twin(part: Part, run: Run | None = None, draws: Mapping[Map, Drawn] | None = None, made: Any = None) -> Any:
+    """The C++ part with the same name, made of what the part says.
+
+    Parameters
+    ----------
+    run, draws : for maps, the run and the numbers drawn for them
+    made : a C++ map that is there already, and used for every map
+    """
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, Map) and made is not None:
+            return made
+        if isinstance(value, Part):
+            return twin(value, run, draws, made)
+        if isinstance(value, np.generic):
+            return value.item()
+        return [convert(v) for v in value] if isinstance(value, tuple) else value
+
+    fields = part.twin_fields(run, {} if draws is None else draws)
+    return getattr(choice.core, type(part).__name__)(**{name: convert(value) for name, value in fields.items()})
+
+
+# -- engines
+
+
+class NativeLearner(Composed):
+    """A learner in C++."""
+
+    kind = "native"
+    atomic = True
+
+    def __init__(self, learner: Learner, made: Any = None) -> None:
+        """`made` is a C++ map that is there already, if any."""
+        self.hypothesis, self.loss, self.update = learner.inner
+        self.run = learner.run
+        self.average, self.outputs, self.dtype = learner.average, learner.outputs, learner.dtype
+        draws = learner.f.draws
+        make = choice.core.Learner32 if learner.dtype == np.float32 else choice.core.Learner64
+        self._core = make(
+            twin(learner.hypothesis, learner.run, draws, made),
+            twin(learner.loss),
+            twin(learner.update),
+            outputs=learner.outputs,
+            average={False: 0, True: 1, "all": 2}[learner.average],
+            seed=learner.run.seed & (1 << 64) - 1,
+            columns=learner.columns,
+            sparse=learner.run.sparse,
+        )
+        for verb in ("learn_one", "score_one", "learn_named", "score_named"):  # no frame of Python in between
+            setattr(self, verb, getattr(self._core, verb))
+
+    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        last = np.empty((len(y), self.outputs))
+        averaged = np.empty_like(last) if self.average else last
+        self._core.learn(*_fields(X), y, weight, last, averaged)
+        return last, averaged
+
+    @property
+    def family(self) -> tuple[Any, ...] | None:
+        """A key, equal for learners with the same explicit features and unnamed columns.
+
+        None if the features cannot be shared.
+        """
+        if "explicit" not in self.hypothesis.offers or any(map.start(0) for map in self.hypothesis.maps):
+            return None
+        return (self.hypothesis, self.run.seed, self.columns, self.dtype, self.outputs)
+
+    def check(self, X: Any, y: Array | None = None) -> None:
+        self._core.check(*_fields(X))
+
+    def scores(self, X: Any, average: bool | None = None) -> Array:
+        out = np.empty((X.shape[0], self.outputs))
+        self._core.scores(*_fields(X), bool(self.average) if average is None else average, out)
+        return out
+
+    def widen(self, keys: Array, made: Any = None) -> None:
+        """Make room for new features; `made` is a C++ map for all of them, if there is one already."""
+        run = replace(self.run, keys=keys)
+        draws = {map: map.redraw(self.columns, keys, run.seed) for map in self.hypothesis.maps}
+        maps = [made or twin(map, run, draws) for map in draws]
+        self._core.widen(len(keys), *(maps or [None]))
+        self.run = run
+
+    @property
+    def n(self) -> int:
+        return int(self._core.n)
+
+    @property
+    def threshold(self) -> float:
+        return float(self._core.threshold)
+
+    @property
+    def t(self) -> int:
+        return int(self._core.t)
+
+    def state(self) -> dict[str, Array]:
+        return dict(self._core.state())
+
+    def restore(self, state: dict[str, Array]) -> None:
+        self._core.restore({name: np.asarray(array, order="C") for name, array in state.items()})
+
+
+class NativeHedge(PoolEngine):
+    """A pool whose components, rounds and scores are in C++; what it knows of the weights stays here.
+
+    Components whose random features have the same seed and differ only in kernel width share their projections.
+    """
+
+    kind = "native"
+
+    def __init__(self, hedge: Hedge) -> None:
+        first = hedge.learners[0].run
+        self._seeds = [learner.run.seed for learner in hedge.learners]
+        maps, common = self._in_common([learner.hypothesis for learner in hedge.learners], first.keys)
+        learners = [NativeLearner(learner, made) for learner, made in zip(hedge.learners, maps, strict=True)]
+        super().__init__(
+            learners,
+            weighting=hedge.weighting,
+            sampling=hedge.sampling,
+            vote=hedge.vote,
+            budget=hedge.budget,
+            dtype=hedge.dtype,
+            jobs=hedge.jobs,
+        )
+        self.random = hedge.random
+        rule = hedge.weighting.rule()
+        assert rule is not None
+        self._core = choice.core.Hedge(
+            [learner._core for learner in learners],
+            None if rule["loss"] is None else twin(rule["loss"]),
+            rate=rule["rate"],
+            vote=self.vote,
+            strict=rule["strict"],
+            sample_update=self.sampling.learn,
+            sample_combination=self.sampling.answer != "all",
+            single=self.sampling.answer == "one",
+            scale_chance=self.sampling.scale,
+            smoothing=self.sampling.smoothing,
+            budget=self.budget,
+            jobs=self.jobs,
+        )
+        self._core.share(common)
+
+    def _in_common(self, hypotheses: Sequence[Any], keys: Array) -> tuple[list[Any], list[Any]]:
+        """For each component its C++ map if it shares directions with others, else None; and the shared directions."""
+        alike: dict[Any, list[int]] = {}
+        for i, (hypothesis, seed) in enumerate(zip(hypotheses, self._seeds, strict=True)):
+            if "explicit" in hypothesis.offers:
+                alike.setdefault(hypothesis.maps[0].stretches(seed), []).append(i)
+        made: list[Any] = [None] * len(hypotheses)
+        common: list[Any] = []
+        for key, members in alike.items():
+            if key is None or len(members) == 1:
+                continue
+            maps = [hypotheses[i].maps[0] for i in members]
+            directions = np.ascontiguousarray(maps[0].spectrum(keys, self._seeds[members[0]]))
+            common.append(choice.core.Common(directions))
+            for i, map in zip(members, maps, strict=True):
+                factor = map.kernel.frequency
+                reach = map.reach({"directions": factor * directions}, np.float64)
+                made[i] = choice.core.Stretched(common[-1], factor, reach)
+        return made, common
+
+    @learns
+    def widen(self, keys: Array) -> None:
+        maps, common = self._in_common([learner.hypothesis for learner in self.learners], keys)
+        for learner, made in zip(self.learners, maps, strict=True):
+            learner.widen(keys, made)
+        self._core.share(common)
+
+    @learns
+    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        combined = np.empty((len(y), self.outputs))
+        t, draws = np.array([self.rounds]), np.array([r.state for r in self.random.values()], dtype=np.uint64)
+        try:
+            self._core.learn(*_fields(self.fine(X)), y, weight, self.faults, t, draws, combined)
+        finally:
+            self.rounds = int(t[0])
+            for random, state in zip(self.random.values(), draws, strict=True):
+                random.state = int(state)
+        return combined, combined
+
+    @predicts
+    def scores(self, X: Any, average: bool | None = None) -> Array:
+        out = np.empty((X.shape[0], self.outputs))
+        self._core.scores(*_fields(self.fine(X)), self.faults, out)
+        return out
+
+
+_TWINS: dict[type[Engine], Any] = {Learner: NativeLearner, Hedge: NativeHedge}
+
+
+def fastest(learner: Engine) -> Engine:
+    """The C++ engine for a learner or pool that has not begun.
+
+    The learner itself if a twin is missing, or the native engine is not there or not wanted.
+    """
+    missing = sorted({type(part).__name__ for part in learner.inner if not has_twin(part)})
+    missing += [] if learner.twinned else [type(learner).__name__]
+    if choice.required() and (missing or not choice.available()):
+        why = f"{missing} have no C++ twin" if choice.available() else "it is not built"
+        raise ValueError(f"no native engine: {why}")
+    return learner if missing or choice.wanted() is None else _TWINS[type(learner)](learner)
+
+
+def learn_together(family: Sequence[NativeLearner], X: Any, y: Array) -> list[tuple[Array, Array] | None]:
+    """What `learn` of each would return, None for one that diverged; the features are computed once for all."""
+    last = np.empty((len(family) * len(y), family[0].outputs))
+    averaged = np.empty_like(last)
+    group: list[Any] = [learner._core for learner in family]
+    lost = type(group[0]).learn_together(group, *_fields(X), y, last, averaged)
+    parts = zip(np.split(last, len(family)), np.split(averaged, len(family)), strict=True)
+    return [None if gone else both for gone, both in zip(lost, parts, strict=True)]
+
+
+def _fields(X: Any) -> tuple[Any, Any, Any]:
+    """Values, column indices and row starts; the last two None for a dense array."""
+    if hasattr(X, "indptr"):
+        return X.data, np.ascontiguousarray(X.indices, np.int32), np.ascontiguousarray(X.indptr, np.int64)
+    return X, None, None

@@ -1,0 +1,28 @@
+"""Readers of text in C++, for `datasets`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onkel.native import choice
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def parse_libsvm(text: bytes, base: int) -> tuple[Any, ...] | None:
+    """`text.parse_libsvm` in C++: the fields of its rows; None where it is not built, or the text is not the usual."""
+    core = choice.wanted()
+    parts: tuple[Any, ...] | None = core.parse_libsvm(text, base) if core is not None else None
+    return parts
+
+
+def parse_table(text: bytes, separator: str, wanted: list[int]) -> tuple[Array, Array, int] | None:
+    """Numbers, places of the text cells, and number of rows of a table without quotes; None as above.
+
+    `wanted` says of each column: 0 skip, 1 number (NaN where the cell is empty), 2 text.
+    """
+    core = choice.wanted()
+    parts: tuple[Array, Array, int] | None = core.parse_table(text, separator, wanted) if core is not None else None
+    return parts

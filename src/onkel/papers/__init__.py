@@ -1,0 +1,1 @@
+"""Papers: their tables and figures as protocols, run again and compared with the printed numbers."""

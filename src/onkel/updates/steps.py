@@ -1,0 +1,176 @@
+"""Steps of a size that is given, or that follows from the loss of the round."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Self
+
+from onkel.core.part import Memory, Words, refuse_ignored
+from onkel.core.run import Run
+from onkel.updates.base import Projected, Round, Step, Update, along, curvature
+
+
+class Perceptron(Update):
+    """f <- f - eta * slope * k(x, .): a step of fixed length whenever the loss has a slope."""
+
+    eta: float = 1.0
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(), cls(0.3)
+
+    def __post_init__(self) -> None:
+        self._positive("eta")
+        self._finite("eta")
+
+    def step(self, round: Round, memory: Memory) -> Step:
+        return 1.0, along(round.slope, self.eta * round.weight)
+
+
+class Defer(Update):
+    """The step is the budget's: it is told the direction, -weight * slope (TVM, DUOL, BDUOL, KRLS).
+
+    Of the squared loss that is the residual, y - f(x).
+    """
+
+    traits: ClassVar[tuple[str, ...]] = ("leaves the step",)
+
+    @property
+    def needs(self) -> Words:
+        return super().needs | {"own step"}
+
+    def step(self, round: Round, memory: Memory) -> Step:
+        return 1.0, along(round.slope, round.weight)
+
+
+class Gradient(Projected):
+    """f <- project[(1 - eta_t lam) f - eta_t * slope * k(x, .)] onto the ball |f| <= radius.
+
+    eta_t is eta, eta / t or eta / sqrt(t) by `schedule`. The norm is carried along:
+    |f_new|^2 = shrink^2 |f|^2 + 2 shrink <coef, s> + |coef|^2 k(x, x).
+    """
+
+    eta: float = 0.1
+    lam: float = 0.0
+    schedule: str = "constant"
+    radius: float = math.inf
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(0.2), cls(0.2, 0.3, "1/t"), cls(0.2, 0.3, "1/sqrt(t)"), cls(0.3, 0.1, radius=0.7)
+
+    def __post_init__(self) -> None:
+        self._positive("eta", "radius")
+        self._finite("eta", "lam")
+        self._nonnegative("lam")
+        self._one_of("schedule", "constant", "1/t", "1/sqrt(t)")
+        self._require("lam", self.eta * self.lam < 1, f"< 1 / eta = {1 / self.eta:g}")
+
+    @property
+    def bound(self) -> float:
+        return self.radius
+
+    def rate(self, t: int) -> float:
+        """eta_t."""
+        return self.eta / {"constant": 1.0, "1/t": float(t), "1/sqrt(t)": math.sqrt(t)}[self.schedule]
+
+    def step(self, round: Round, memory: Memory) -> Step:
+        eta = self.rate(round.t)
+        return self.projected(1 - eta * self.lam, along(round.slope, eta * round.weight), round, memory)
+
+
+class Pegasos(Projected):
+    """Gradient with eta_t = 1 / (lam t): f <- (1 - 1/t) f - slope / (lam t) * k(x, .).
+
+    `project` keeps |f| <= 1 / sqrt(lam), where the minimiser lies.
+    """
+
+    lam: float = 0.01
+    project: bool = False
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls(0.2), cls(0.2, project=True)
+
+    def __post_init__(self) -> None:
+        self._positive("lam")
+        self._finite("lam")
+        self._boolean("project")
+
+    @property
+    def bound(self) -> float:
+        return 1 / math.sqrt(self.lam) if self.project else math.inf
+
+    def step(self, round: Round, memory: Memory) -> Step:
+        shrink, coef = 1 - 1 / round.t, along(round.slope, round.weight / (self.lam * round.t))
+        return self.projected(shrink, coef, round, memory)
+
+
+class PassiveAggressive(Update):
+    """f <- f - tau * slope * k(x, .), the least move that repairs the loss.
+
+    With v = |slope|^2 k(x, x): tau = loss / v ("hard"), min(C, loss / v) ("I"), loss / (v + 1/(2C)) ("II").
+    Without `divide` k(x, x) counts as 1, as in a released program.
+    """
+
+    variant: str = "I"
+    C: float = 1.0
+    divide: bool = True
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return cls("hard"), cls("I", 0.2), cls("II", 0.2), cls("I", 0.2, divide=False)
+
+    def __post_init__(self) -> None:
+        self._one_of("variant", "hard", "I", "II")
+        self._positive("C")
+        self._boolean("divide")
+        if self.variant == "hard":
+            refuse_ignored(self, 'variant="hard"', "C")
+
+    @property
+    def needs(self) -> Words:
+        return super().needs | {"piecewise linear"} | (set() if self.divide else {"k(x, x) not 1"})
+
+    def step(self, round: Round, memory: Memory) -> Step:
+        v, C = curvature(round, self.divide), self.C * round.weight
+        if v <= 0:
+            return 1.0, None
+        if self.variant == "II":
+            return 1.0, along(round.slope, round.loss / (v + 0.5 / C))
+        tau = round.loss / v
+        return 1.0, along(round.slope, tau if self.variant == "hard" else min(C, tau))
+
+
+class Implicit(Update):
+    """argmin_g |g - f|^2 / 2 + eta (lam |g|^2 / 2 + hinge(g)), the implicit online step (ILK).
+
+    f <- (f - q * slope * k(x, .)) / (1 + eta lam), q = clip((1 + eta lam - margin) / (|slope|^2 k(x, x)), 0, eta).
+    The numerator is the hinge taken at the threshold 1 + eta lam.
+    """
+
+    eta: float = 0.1
+    lam: float = 0.0
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        return (cls(0.3, 0.2),)
+
+    def __post_init__(self) -> None:
+        self._positive("eta")
+        self._nonnegative("lam")
+        self._finite("eta", "lam")
+
+    @property
+    def needs(self) -> Words:
+        return super().needs | {"hinge"}
+
+    def start(self, run: Run) -> Memory:
+        return {"threshold": 1 + self.eta * self.lam}
+
+    def step(self, round: Round, memory: Memory) -> Step:
+        shrink = 1 / (1 + self.eta * self.lam)
+        v = curvature(round)
+        if v <= 0:
+            return shrink, None
+        return shrink, along(round.slope, shrink * min(round.loss / v, self.eta * round.weight))
