@@ -23,7 +23,12 @@ struct TooLarge : std::runtime_error {
     std::ptrdiff_t row;
 };
 
-// The sentence for it, with a remedy.
+// Another thread has the model; nothing was done.
+struct Busy : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// The sentence of Diverged, with a remedy.
 inline std::string beyond(const char* what, double value) {
     char number[32];
     std::snprintf(number, sizeof number, "%g", value);

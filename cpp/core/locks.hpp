@@ -1,33 +1,37 @@
 // A lock with two modes: shared by any number of threads that predict, or exclusive for the one that learns. They wait
-// for each other; a second one that learns is refused, since nobody could say what it would learn from.
+// for each other; a second one that learns is refused, since nobody could say in which order they learn.
+//
+// A forked process has none of the other threads. What these shared is free there; a model in which one of them was
+// learning is refused, as it may be half changed.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
-#include <stdexcept>
+
+#include "core/errors.hpp"
 
 namespace onkel {
 
 class Lock {
 public:
-    // Holds the lock while it lives. Who waits here, or makes others wait, must not hold what they need to go on:
-    // Python's lock, for one.
+    // Holds the lock while it lives. Do not wait here with Python's lock: the thread that holds this one may need it.
     template <bool exclusive>
     class Guard {
     public:
         explicit Guard(Lock& lock) : lock_(lock) {
             while (!held_) {
-                const int holders = lock.holders_;
+                const State state = lock.state_;
                 held_ = lock.try_lock<exclusive>();
-                if (!held_) lock.holders_.wait(holders);
+                if (!held_) lock.state_.wait(state);
             }
         }
-        // Only if it need not wait.
+        // Takes it only if it is free.
         Guard(Lock& lock, std::try_to_lock_t) : lock_(lock), held_(lock.try_lock<exclusive>()) {}
         ~Guard() {
             if (!held_) return;
-            exclusive ? lock_.holders_.store(0) : void(--lock_.holders_);
-            lock_.holders_.notify_all();
+            exclusive ? void(lock_.state_ -= one_learns) : void(--lock_.state_);
+            lock_.state_.notify_all();
         }
         Guard(const Guard&) = delete;
         Guard& operator=(const Guard&) = delete;
@@ -41,24 +45,39 @@ public:
     using Exclusive = Guard<true>;
     using Shared = Guard<false>;
 
+    // To be called in every process that was just forked.
+    static void after_fork() { process += one_process; }
+
 private:
-    static constexpr int one_learns = -1;
+    // How many threads share it, or one_learns; above these bits, the number of the process in which that is so.
+    using State = std::uint32_t;
+    static constexpr State one_process = 1U << 16;
+    static constexpr State one_learns = one_process - 1;
+    inline static std::atomic<State> process = 0;
 
     template <bool exclusive>
     bool try_lock() {
-        if constexpr (exclusive) {
-            int holders = 0;
-            if (holders_.compare_exchange_strong(holders, one_learns)) return true;
-            if (holders == one_learns) throw std::runtime_error("the model is learning in another thread: wait for it");
-            return false;
+        State state = state_;
+        for (;;) {
+            const State here = process;
+            const State holders = state % one_process;
+            if (state - holders != here) {  // those who share it are in another process
+                if (holders == one_learns) {
+                    throw Busy("this process was forked while another thread learned: copy or load the model instead");
+                }
+                if (state_.compare_exchange_weak(state, here)) state = here;
+                continue;
+            }
+            if (holders == one_learns) {
+                if (exclusive) throw Busy("the model is learning in another thread: wait for it");
+                return false;
+            }
+            if (exclusive && holders) return false;
+            if (state_.compare_exchange_weak(state, state + (exclusive ? one_learns : 1))) return true;
         }
-        int holders = holders_;
-        while (holders != one_learns && !holders_.compare_exchange_weak(holders, holders + 1)) {
-        }
-        return holders != one_learns;
     }
 
-    std::atomic<int> holders_ = 0;  // how many share it, or one_learns
+    std::atomic<State> state_ = process.load();
 };
 
 }  // namespace onkel

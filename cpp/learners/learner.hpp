@@ -39,6 +39,8 @@ public:
 
     std::size_t n() const { return f_->n(); }
     std::int64_t t() const { return t_; }
+    // Rows learned since it was made, those of weight 0 included.
+    std::int64_t rows_learned() const { return rows_; }
     std::size_t outputs() const { return f_->outputs; }
     std::size_t columns() const { return f_->columns(); }
     bool averages() const { return f_->averages(); }
@@ -255,6 +257,7 @@ private:
         } else if (averages()) {
             f_->average_scores(X[i], k_, static_cast<double>(t_), work_, averaged);
         }
+        ++rows_;
     }
 
     template <class Check>
@@ -290,6 +293,7 @@ private:
     bool per_weight_;
     bool idle_without_slope_;  // without a slope there is nothing to do
     std::int64_t t_ = 0;
+    std::int64_t rows_ = 0;
     Workspace<T> work_;
     mutable Lock lock_;
     Scored scored_last_;

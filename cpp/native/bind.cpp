@@ -331,6 +331,7 @@ void bind_learner(nb::module_& m, const char* name) {
             "columns"_a, "map"_a.none())
         .def_prop_ro("n", &L::n)
         .def_prop_ro("t", &L::t)
+        .def_prop_ro("rows_learned", &L::rows_learned)
         .def_prop_ro("threshold", &L::threshold)
         .def("state",
              [](const L& self) {
@@ -428,14 +429,16 @@ NB_MODULE(_core, m) {
     using namespace onkel;
 
     // The exceptions that Python has for them are handed in: the binding imports nothing of onkel.
-    static PyObject *diverged = PyExc_FloatingPointError, *too_large = PyExc_ValueError;
+    static PyObject *diverged = PyExc_FloatingPointError, *too_large = PyExc_ValueError, *busy = PyExc_RuntimeError;
     m.def(
         "set_errors",
-        [](nb::object of_diverged, nb::object of_too_large) {
+        [](nb::object of_diverged, nb::object of_too_large, nb::object of_busy) {
             diverged = of_diverged.release().ptr();
             too_large = of_too_large.release().ptr();
+            busy = of_busy.release().ptr();
         },
-        "diverged"_a, "too_large"_a);
+        "diverged"_a, "too_large"_a, "busy"_a);
+    m.def("after_fork", &Lock::after_fork);
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         const auto raise = [](PyObject* kind, const char* sentence, std::ptrdiff_t row) {
             const nb::object number = row < 0 ? nb::none() : nb::object(nb::int_(row));
@@ -447,6 +450,8 @@ NB_MODULE(_core, m) {
             raise(diverged, error.what(), error.row);
         } catch (const TooLarge& error) {
             raise(too_large, error.what(), error.row);
+        } catch (const Busy& error) {
+            PyErr_SetString(busy, error.what());
         }
     });
     m.def("instruction_set", &instruction_set);

@@ -1,6 +1,9 @@
 """Whatever ends a call leaves the model of the rows before: a prefix of the stream, pools and layers included."""
 
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +12,7 @@ from models import assert_same, declared, every_estimator, make, part
 from streams import EVERY, learn, stream_for
 
 import onkel
-from onkel.core.errors import Diverged
+from onkel.core.errors import Diverged, Interrupted
 
 INSIDE = str(Path(onkel.__file__).parent)
 ROWS = 60
@@ -64,11 +67,14 @@ def test_an_interrupted_call_leaves_a_prefix(engine, name):
         model, fresh = make(name), make(name)
         learn(model, *first, **classes)
         interrupt = Interrupt(int(moment))
-        with pytest.raises(KeyboardInterrupt), interrupt:
+        with pytest.raises(KeyboardInterrupt) as caught, interrupt:
             learn(model, *rest, **classes)
         t = model.t_
         assert half <= t <= ROWS
-        learn(fresh, X[:t], part(y, slice(t)), **classes)
+        scores = learn(fresh, X[:t], part(y, slice(t)), **classes)
+        if isinstance(caught.value, Interrupted):  # it came while rows were learned
+            assert (caught.value.rows, caught.value.of) == (t - half, ROWS - half)
+            np.testing.assert_array_equal(caught.value.scores, scores[half:])
         assert_same(model, fresh)
         if t < ROWS:
             for one in (model, fresh):
@@ -99,11 +105,45 @@ def test_components_of_a_pool_that_diverges_are_at_one_round(engine, name, rows)
     if isinstance(caught.value, Diverged):
         assert caught.value.row == 613 % rows
         assert t == 613
+        assert len(caught.value.scores) == caught.value.row
     for start in range(0, t, rows):
         fresh.learn(X[start : min(start + rows, t)], y[start : min(start + rows, t)])
     assert_same(model, fresh)
     learners = getattr(model._learned.engine, "learners", [])
     assert all(learner.t == t for learner in learners)
+
+
+@pytest.mark.parametrize("name", ["PAClassifier", "FOGDRegressor", "RakerClassifier", "AutoKernelRegressor"])
+def test_control_c_tells_the_rows_learned_and_their_scores(engine, name):
+    """A real signal: the model is that of the rows that the error counts, and goes on."""
+    kind = getattr(onkel, name)
+    X, y = stream_for(kind(), 100)
+    X, y = np.tile(X, (400, 1)), np.tile(y, 400)
+    model, fresh = kind(), kind()
+    first = learn(model, X[:20], y[:20])
+    np.testing.assert_array_equal(learn(fresh, X[:20], y[:20]), first)
+    for seconds in (0.02, 0.1, 0.3):
+        whole = []  # the scores of calls that were not interrupted
+
+        def go_on(whole=whole):
+            while True:
+                whole.append(learn(model, X, y))
+
+        threading.Timer(seconds, signal.raise_signal, [signal.SIGINT]).start()
+        start, clock = model.t_, time.perf_counter()
+        with pytest.raises(KeyboardInterrupt) as caught:
+            go_on()
+        assert time.perf_counter() - clock < 30  # a hang
+        calls, rows = divmod(model.t_ - start, len(X))
+        for i in range(calls):
+            scores = learn(fresh, X, y)
+            if i < len(whole):
+                np.testing.assert_array_equal(whole[i], scores)
+        scores = learn(fresh, X[:rows], y[:rows]) if rows else np.zeros(0)
+        if isinstance(caught.value, Interrupted) and len(whole) == calls:
+            assert caught.value.rows == rows
+            np.testing.assert_array_equal(caught.value.scores, scores)
+        assert_same(model, fresh)
 
 
 def test_a_part_that_fails_in_mid_stream_leaves_the_rows_before():
@@ -124,9 +164,11 @@ def test_a_part_that_fails_in_mid_stream_leaves_the_rows_before():
 
     X, y = stream_for(EVERY["OGDRegressor"], 60)
     model = onkel.ComposedRegressor(hypothesis=onkel.Expansion(budget=Breaks(10)))
-    with pytest.raises(ZeroDivisionError, match="a slip"):
+    with pytest.raises(ZeroDivisionError, match="a slip") as caught:
         model.learn(X, y)
-    assert not model.__sklearn_is_fitted__() or model.t_ == 0
+    assert caught.value.__notes__[0].startswith("16 of 60 rows were learned")  # those of the blocks before
+    assert model.t_ == len(caught.value.scores) == 16
+    model = onkel.ComposedRegressor(hypothesis=onkel.Expansion(budget=Breaks(10)))
     for i in range(29):
         model.learn_one(X[i], y[i])
     before = model.predict(X)

@@ -73,6 +73,23 @@ class Diverged(OfRow, FloatingPointError):
     """The model's numbers leave the range of floating point; it keeps what it knew before that round."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """An interrupt while a model learned; it has learned the rows before.
+
+    Parameters
+    ----------
+    rows : rows of the call that were learned
+    of : rows that it had
+    """
+
+    def __init__(self, rows: int, of: int) -> None:
+        super().__init__(rows, of)
+        self.rows, self.of = rows, of
+
+    def __str__(self) -> str:
+        return _rows_learned(self.rows, self.of)
+
+
 class Busy(RuntimeError):
     """Another thread has the model; nothing was done."""
 
@@ -97,6 +114,22 @@ class NotInstalled(DataError, ImportError):
 
     def __str__(self) -> str:
         return f"{self.package} is needed for {self.purpose}; install onkel[{self.extra}]"
+
+
+def ended_early(error: BaseException, rows: int, of: int, scores: Any) -> BaseException:
+    """The error that ends a call of `learn` after some of its rows: it says how many, and has their `scores`."""
+    if isinstance(error, Diverged):
+        error = Diverged(error.sentence, rows)
+    elif type(error) is KeyboardInterrupt:
+        error = Interrupted(rows, of)
+    else:
+        error.add_note(_rows_learned(rows, of))
+    error.scores = scores  # type: ignore[attr-defined]
+    return error
+
+
+def _rows_learned(rows: int, of: int) -> str:
+    return f"{rows:,} of {of:,} rows were learned; the model is as after these, and error.scores are their scores"
 
 
 def beyond(what: str, value: Any) -> str:

@@ -131,7 +131,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         if known is None or y not in known.targets:
             known = self._joined(label)
         learned = self._for(X, new, known)
-        self._take(learned, X, np.array([known.targets[y]]), weight)
+        self._learn(learned, X, np.array([known.targets[y]]), weight)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a frame as `learn_one` would; new columns and classes join."""
@@ -141,7 +141,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         known = self._labels.classes if self._labels else y[:0]
         for start, stop in pairwise(cuts(y, known)):
             now = self._joined(y[start:stop])
-            self._take(self._for(rows, new, now), rows[start:stop], now.target(y[start:stop]), None)
+            self._learn(self._for(rows, new, now), rows[start:stop], now.target(y[start:stop]), None)
             new = []
 
     def predict_one(self, x: Any) -> Any:

@@ -163,7 +163,11 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         weights = np.asarray(sample_weight)
         if weights.dtype.kind in "biuf" and not weights.any():
             raise ValueError("Sample weights must contain at least one non-zero number, or nothing is learned")
-        self._learned = self._fresh().partial_fit(X, y, sample_weight=sample_weight)._learned
+        fresh = self._fresh()
+        try:
+            fresh.partial_fit(X, y, sample_weight=sample_weight)
+        finally:
+            self._learned = fresh._learned or self._learned  # what ended early has learned the rows before
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -187,11 +191,6 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, learned: Learned, X: Any, y: Array, weight: Array | None) -> Array:
         """Learn from checked examples, and take over who learned them."""
-        last, averaged = self._take(learned, X, y, weight)
-        used = averaged if learned.average else last
-        return used if used.shape[1] > 1 else used[:, 0]
-
-    def _take(self, learned: Learned, X: Any, y: Array, weight: Array | None) -> tuple[Array, Array]:
         if learned is self._learned:
             return learned.learn(X, y, weight)
         before = learned.engine.t

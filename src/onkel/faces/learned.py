@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,8 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from onkel.core.basis import State
-from onkel.core.errors import Busy, Diverged, TooLarge
+from onkel.core.errors import Busy, Diverged, TooLarge, ended_early
+from onkel.core.locks import Mutex
 from onkel.core.outputs import Joining
 from onkel.faces import border
 from onkel.faces.columns import Columns
@@ -57,8 +57,8 @@ class Learned:
         self._engine: Engine | None = self._fresh(columns.keys)
         self.dtype, self.average = self._engine.dtype, self._engine.average
         self._journal = None if self._engine.atomic else Journal(columns.keys)
-        self._block = ROWS  # rows learned in one go
-        self._lock = threading.RLock()
+        self._block = 16  # rows learned in one go, from now on as many as take about 0.1 seconds
+        self._mutex = Mutex()
 
     def _fresh(self, keys: Array) -> Engine:
         recipe: Recipe = self.recipe
@@ -68,7 +68,7 @@ class Learned:
     def engine(self) -> Engine:
         """What learns and scores; if a call tore it, another one at the last whole row."""
         if self._engine is None:
-            with self._lock:
+            with self._mutex:
                 if self._engine is None and self._journal is not None:
                     self._engine = self._journal.replay(self._fresh(self._journal.keys))
         assert self._engine is not None
@@ -76,42 +76,66 @@ class Learned:
 
     # -- learning
 
-    def learn(self, X: Any, y: Array, weight: Array | None) -> tuple[Array, Array]:
-        """Learn from checked rows; see `Engine.learn`. An interrupt is heard between blocks of about 0.1 seconds."""
-        if len(y) <= self._block:
-            return self._learn(X, y, weight)
-        self.engine.check(X, y)
-        found, stop = [], 0
+    @property
+    def rows_learned(self) -> int:
+        """Rows that calls of `learn` have learned, those of weight 0 included."""
+        return self.engine.rows_learned if self._journal is None else self._journal.rows_learned
+
+    def learn(self, X: Any, y: Array, weight: Array | None) -> Array:
+        """Learn from checked rows; the scores before each update, of the model that predicts.
+
+        An interrupt is heard between blocks of at most about 0.1 seconds. Whatever ends the call early says how many
+        rows were learned, and has their scores (see `ended_early`).
+        """
+        engine, before = self._engine or self.engine, self.rows_learned
+        last = np.empty((len(y), engine.outputs))
+        averaged = np.empty_like(last) if self.average else last
+        used = averaged if averaged.shape[1] > 1 else averaged[:, 0]
+        try:
+            if len(y) <= self._block:
+                self._learn(X, y, weight, (last, averaged))
+            else:
+                engine.check(X, y)
+                self._learn_in_blocks(X, y, weight, (last, averaged))
+        except (Busy, TooLarge):  # nothing was learned
+            raise
+        except BaseException as error:
+            done = self.rows_learned - before
+            ended = ended_early(error, done, len(y), used[:done])
+            if ended is error:
+                raise
+            raise ended from None
+        return used
+
+    def _learn_in_blocks(self, X: Any, y: Array, weight: Array | None, out: tuple[Array, Array]) -> None:
+        stop = 0
         while (start := stop) < len(y):
             stop = min(start + self._block, len(y))
-            clock = time.perf_counter()
-            try:
-                found.append(self._learn(X[start:stop], y[start:stop], None if weight is None else weight[start:stop]))
-            except Diverged as error:
-                raise Diverged(error.sentence, start + (error.row or 0)) from None
+            now, clock = slice(start, stop), time.perf_counter()
+            self._learn(X[now], y[now], None if weight is None else weight[now], (out[0][now], out[1][now]))
             seconds = time.perf_counter() - clock
             self._block = max(1, self._block // 2) if seconds > 0.1 else self._block * (2 if seconds < 0.04 else 1)
-        last, averaged = (np.concatenate(scores) for scores in zip(*found, strict=True))
-        return last, averaged
 
-    def _learn(self, X: Any, y: Array, weight: Array | None) -> tuple[Array, Array]:
+    def _learn(self, X: Any, y: Array, weight: Array | None, out: tuple[Array, Array] | None = None) -> None:
         journal, engine = self._journal, self._engine or self.engine
         if journal is None:
-            return engine.learn(X, y, weight)
+            engine.learn(X, y, weight, out)
+            return
         try:
-            scores = engine.learn(X, y, weight)
+            engine.learn(X, y, weight, out)
+            if journal.since_kept + len(y) >= max(ROWS, engine.n):
+                journal.keep(engine, self.columns.keys, len(y))
+            else:
+                journal.learned(X, y, weight)
         except (Busy, TooLarge):  # nothing was done
             raise
         except BaseException as error:
             self._engine = None
             if isinstance(error, Diverged) and error.row:
-                journal.ended(lambda: self._fresh(journal.keys), X, y, weight, error.row)
+                scores = journal.ended(lambda: self._fresh(journal.keys), X, y, weight, error.row)
+                for to, some in zip(out or (), scores, strict=False):
+                    to[: len(some)] = some
             raise
-        if journal.rows + len(y) >= max(ROWS, engine.n):
-            journal.keep(engine, self.columns.keys)
-        else:
-            journal.learned(X, y, weight)
-        return scores
 
     def learn_as_it_is(self, x: Any, target: float, weight: Any) -> bool:
         """Learn from an array row or a dictionary that the engine itself checks; False: nothing was done."""

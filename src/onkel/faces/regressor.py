@@ -54,13 +54,13 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
         X, new = self._example(x)
         target = border.as_one_target(y)
         weight = border.as_one_weight(w, X)
-        self._take(self._for(X, new, None), X, target, weight)
+        self._learn(self._for(X, new, None), X, target, weight)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a frame as `learn_one` would; new columns join."""
         rows, new = self._named(X)
         target = border.as_target(y, rows)
-        self._take(self._for(rows, new, None), rows, target, None)
+        self._learn(self._for(rows, new, None), rows, target, None)
 
     def predict_one(self, x: Any) -> float:
         """The predicted number of one example; 0 before anything was learned."""

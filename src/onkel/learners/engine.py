@@ -22,7 +22,7 @@ import numpy as np
 
 from onkel.core import memory as memories
 from onkel.core.basis import State
-from onkel.core.locks import Turns
+from onkel.core.locks import ReadersWriterLock
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
 from onkel.core.run import Run
@@ -31,6 +31,7 @@ from onkel.losses import Loss
 from onkel.updates import Update
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Out = tuple[Array, Array]  # where scores are written, by the last and by the averaged model
 
 
 class Engine:
@@ -40,22 +41,28 @@ class Engine:
     average: bool | str = False  # does `scores` answer with the average of past models?
     outputs: int
     dtype: Any  # of the rows
-    turns: Turns
+    lock: ReadersWriterLock
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
-        self.turns = Turns()
+        self.lock = ReadersWriterLock()
         return self
 
     # -- learning
 
     atomic: bool = False  # does whatever ends a call leave the model of the rows before? Else see `Journal`
 
-    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> tuple[Array, Array]:
         """Learn from each row in turn; the scores before each update, by the last and by the averaged model.
 
-        Rows that `check` refuses are refused before anything is learned. `Diverged` names the row that was not learned.
+        They are written into `out`, if it is given, and returned. Rows that `check` refuses are refused before anything
+        is learned. `Diverged` names the row that was not learned.
         """
+        raise NotImplementedError
+
+    @property
+    def rows_learned(self) -> int:
+        """Rows that `learn` of this engine has learned, those of weight 0 included; known of atomic engines alone."""
         raise NotImplementedError
 
     def check(self, X: Any, y: Array | None = None) -> None:
@@ -163,6 +170,14 @@ class Engine:
             at = int(np.argmin(np.isfinite(x)))
             raise ValueError(f"x contains NaN or infinity in column {at}: impute or drop such examples first")
         return x.astype(self.dtype)[None]
+
+
+def written(scores: Array, out: Out | None) -> Out:
+    """The scores of an engine without an average, where they were asked for."""
+    if out is None:
+        return scores, scores
+    out[0][:] = out[1][:] = scores
+    return out
 
 
 class Composed(Engine):

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from onkel.core.errors import Diverged
-from onkel.core.locks import learns, predicts
+from onkel.core.locks import exclusive, shared
 from onkel.core.random import pick
 from onkel.core.scores import decided
+from onkel.learners.engine import Out, written
 from onkel.learners.pool import PoolEngine
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -53,8 +54,8 @@ class Hedge(PoolEngine):
 
     # -- learning
 
-    @learns
-    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    @exclusive
+    def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
         """Learn from each row in turn; the combined scores before each update (twice: there is no average).
 
         If a component diverges the call ends; another may then have learned from rows beyond (see `Journal`).
@@ -62,8 +63,7 @@ class Hedge(PoolEngine):
         X = self.fine(X)
         self.check(X)
         weight = np.ones(len(y)) if weight is None else weight
-        combined = self._rounds(X, y, weight) if self.by_rounds else self._chunk(X, y, weight)
-        return combined, combined
+        return written(self._rounds(X, y, weight) if self.by_rounds else self._chunk(X, y, weight), out)
 
     def _chunk(self, X: Any, y: Array, weight: Array) -> Array:
         """Components learn from all rows, then the weights follow."""
@@ -115,7 +115,7 @@ class Hedge(PoolEngine):
 
     # -- predicting
 
-    @predicts
+    @shared
     def scores(self, X: Any, average: bool | None = None) -> Array:
         """Combined scores of the rows; nothing is drawn."""
         X = self.fine(X)

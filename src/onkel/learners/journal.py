@@ -30,41 +30,53 @@ class Journal:
     def __init__(self, keys: Array) -> None:
         self.keys = keys  # of the features when the state was written
         self.state: State | None = None  # nothing was learned yet
-        self.since: list[tuple[Any, ...]] = []  # the arguments of `learn`, or of `widen`
-        self.rows = 0
+        self.kept = 0  # rows behind the state
+        self.since: list[tuple[int, tuple[Any, ...]]] = []  # rows since then, and the arguments of `learn` or `widen`
 
-    def keep(self, engine: Engine, keys: Array) -> None:
-        """Write down the state of now."""
-        self.keys, self.state, self.since, self.rows = keys, engine.state(), [], 0
+    @property
+    def since_kept(self) -> int:
+        """Rows learned since the state was written."""
+        return self.since[-1][0] if self.since else 0
+
+    @property
+    def rows_learned(self) -> int:
+        """Rows learned in all, those of weight 0 included."""
+        return self.kept + self.since_kept
+
+    def keep(self, engine: Engine, keys: Array, more: int = 0) -> None:
+        """Write down the state of now, `more` rows after the last one that the journal knows of."""
+        self.keys, self.state, self.kept, self.since = keys, engine.state(), self.rows_learned + more, []
 
     def learned(self, X: Any, y: Array, weight: Array | None) -> None:
         """The engine has learned these rows."""
-        self.since.append((X.copy(), y.copy(), None if weight is None else weight.copy()))
-        self.rows += len(y)
+        done = (X.copy(), y.copy(), None if weight is None else weight.copy())
+        self.since.append((self.since_kept + len(y), done))
 
     def widened(self, keys: Array) -> None:
         """The engine has got further features."""
-        self.since.append((keys,))
+        self.since.append((self.since_kept, (keys,)))
 
     def replay(self, engine: Engine) -> Engine:
         """Bring a fresh engine, with the features of `keys`, to where the last one was."""
         if self.state is not None:
             engine.restore(self.state)
-        for done in self.since:
+        for _, done in self.since:
             engine.widen(*done) if len(done) == 1 else engine.learn(*done)
         return engine
 
-    def ended(self, fresh: Any, X: Any, y: Array, weight: Array | None, row: int) -> None:
+    def ended(self, fresh: Any, X: Any, y: Array, weight: Array | None, row: int) -> tuple[Array, ...]:
         """A component diverged at this row of a call: write down the longest prefix that every component can learn.
 
         `fresh` makes a new engine. The search is repeated, because another component may diverge at an earlier row.
+        Returns the scores of the prefix, as `learn` does.
         """
         while row:
             rows = (X[:row], y[:row], None if weight is None else weight[:row])
             try:
-                self.replay(fresh()).learn(*rows)
+                scores = self.replay(fresh()).learn(*rows)
             except Diverged as error:
                 row = min(error.row or 0, row - 1)
             else:
                 self.learned(*rows)
-                return
+                return scores
+        return ()

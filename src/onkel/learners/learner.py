@@ -20,11 +20,11 @@ import numpy as np
 from onkel.core import memory as memories
 from onkel.core.basis import Row, State
 from onkel.core.errors import Diverged, Refused, TooLarge, beyond, sane
-from onkel.core.locks import learns, predicts
+from onkel.core.locks import exclusive, shared
 from onkel.core.run import Run
 from onkel.hypotheses import Hypothesis
 from onkel.learners.composition import refuse_misfits
-from onkel.learners.engine import Composed
+from onkel.learners.engine import Composed, Out
 from onkel.losses import Loss
 from onkel.updates import Round, Update
 
@@ -85,16 +85,23 @@ class Learner(Composed):
 
     # -- learning
 
-    @learns
+    @exclusive
     def learn(
-        self, X: Any, y: Array, weight: Array | None = None, *, chance: float = 1.0, room: float = math.inf
-    ) -> tuple[Array, Array]:
+        self,
+        X: Any,
+        y: Array,
+        weight: Array | None = None,
+        out: Out | None = None,
+        *,
+        chance: float = 1.0,
+        room: float = math.inf,
+    ) -> Out:
         """Learn from each row in turn; the scores before each update, by the last and by the averaged model.
 
         `chance` and `room` are told to every round (see `Round`).
         """
         self.check(X)
-        last, averaged = np.zeros((len(y), self.outputs)), np.zeros((len(y), self.outputs))
+        last, averaged = out or (np.zeros((len(y), self.outputs)), np.zeros((len(y), self.outputs)))
         with np.errstate(over="ignore", invalid="ignore"):
             for i, x in enumerate(rows(X)):
                 w = 1.0 if weight is None else float(weight[i])
@@ -155,7 +162,7 @@ class Learner(Composed):
 
     # -- predicting
 
-    @predicts
+    @shared
     def scores(self, X: Any, average: bool | None = None) -> Array:
         f, average = self.f, bool(self.average) if average is None else average
         if f.reach < math.inf:
@@ -169,7 +176,7 @@ class Learner(Composed):
 
     # -- what is inside
 
-    @learns
+    @exclusive
     def widen(self, keys: Array) -> None:
         self.f.widen(keys)
         self.run = replace(self.run, keys=keys)
@@ -193,7 +200,7 @@ class Learner(Composed):
     def n(self) -> int:
         return self.f.n
 
-    @predicts
+    @shared
     def state(self) -> State:
         return self.f.state() | {"t": np.array(self.rounds)} | memories.saved("update", self.memory)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onkel.core.basis import State
-from onkel.core.locks import learns, predicts
+from onkel.core.locks import exclusive, shared
 from onkel.core.memory import own
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
@@ -101,14 +101,14 @@ class PoolEngine(Engine):
         for learner in self.learners:
             learner.check(X)
 
-    @learns
+    @exclusive
     def widen(self, keys: Array) -> None:
         for learner in self.learners:
             learner.widen(keys)
 
     # -- state
 
-    @predicts
+    @shared
     def state(self) -> State:
         arrays = {f"{i}.{name}": a for i, f in enumerate(self.learners) for name, a in f.state().items()}
         draws = {f"hedge.{name}": np.array(r.state, dtype=np.uint64) for name, r in self.random.items()}

@@ -15,11 +15,11 @@ import numpy as np
 
 from onkel.core.basis import Row, State
 from onkel.core.errors import Diverged, Refused, TooLarge, beyond, sane
-from onkel.core.locks import learns, predicts
+from onkel.core.locks import exclusive, shared
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
 from onkel.core.scores import softmax
-from onkel.learners.engine import Engine
+from onkel.learners.engine import Engine, Out, written
 from onkel.learners.learner import rows
 from onkel.losses import Loss
 from onkel.maps import Fourier
@@ -92,7 +92,7 @@ class Restarts(Engine):
     def inner(self) -> tuple[Part, ...]:
         return *self.maps, self.loss
 
-    @learns
+    @exclusive
     def widen(self, keys: Array) -> None:
         """Make room for features that were not there before; `keys` are those of all."""
         self.keys = keys
@@ -142,7 +142,7 @@ class Restarts(Engine):
         instances = (th[:, None] @ single)[:, 0]
         return single, instances, h @ instances
 
-    @predicts
+    @shared
     def scores(self, X: Any, average: bool | None = None) -> Array:
         """Scores of the rows."""
         self.check(X)
@@ -159,15 +159,15 @@ class Restarts(Engine):
 
     # -- learning
 
-    @learns
-    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    @exclusive
+    def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
         """Learn from each row in turn; the scores before each update (twice: there is no average)."""
         self.check(X)
-        out = np.zeros((len(y), self.outputs))
+        scores = np.zeros((len(y), self.outputs))
         with np.errstate(over="ignore", invalid="ignore"):
             for i, x in enumerate(rows(X)):
-                out[i] = self._round(x, float(y[i]), 1.0 if weight is None else float(weight[i]), i)
-        return out, out
+                scores[i] = self._round(x, float(y[i]), 1.0 if weight is None else float(weight[i]), i)
+        return written(scores, out)
 
     def _round(self, x: Row, y: float, weight: float, i: int) -> Array:
         z = self.features(x)
@@ -194,7 +194,7 @@ class Restarts(Engine):
 
     # -- state
 
-    @predicts
+    @shared
     def state(self) -> State:
         """Everything that was learned, as a flat dictionary of arrays."""
         return {

@@ -21,11 +21,11 @@ import scipy.sparse as sp
 
 from onkel.core.basis import State, largest
 from onkel.core.errors import TooLarge
-from onkel.core.locks import learns, predicts
+from onkel.core.locks import exclusive, shared
 from onkel.core.moments import Moments, Sums
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
-from onkel.learners.engine import Engine
+from onkel.learners.engine import Engine, Out, written
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 1e140  # its square can still be added up
@@ -50,8 +50,8 @@ class Scaled(Engine):
 
     # -- learning
 
-    @learns
-    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    @exclusive
+    def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
         """Learn from each row in turn; the scores before each update (twice: there is no average)."""
         X = _plain(X)
         self.check(X, y)
@@ -62,11 +62,10 @@ class Scaled(Engine):
             self.inputs.begin((row.toarray() if sp.issparse(row) else row)[0])
         Z = self._sparse(X, counted) if sp.issparse(X) else self._dense(X, counted)
         if not self.target:
-            scores: Array = self.learner.learn(Z, y, weight)[0]
-            return scores, scores
+            return written(self.learner.learn(Z, y, weight)[0], out)
         t, mean, deviation = self._standardised(y, counted)
         scores = self.learner.learn(Z, t, weight)[0] * deviation[:, None] + mean[:, None]
-        return scores, scores
+        return written(scores, out)
 
     def _dense(self, X: Array, counted: Array) -> Array:
         Z = np.empty(X.shape)
@@ -108,7 +107,7 @@ class Scaled(Engine):
 
     # -- predicting
 
-    @predicts
+    @shared
     def scores(self, X: Any, average: bool | None = None) -> Array:
         """Scores of the rows, in the units of now."""
         X = _plain(X)
@@ -158,7 +157,7 @@ class Scaled(Engine):
         """Number of features."""
         return len(self.inputs.first)
 
-    @learns
+    @exclusive
     def widen(self, keys: Array) -> None:
         """Make room for features that were 0 before."""
         self.inputs.widen(len(keys))
@@ -171,7 +170,7 @@ class Scaled(Engine):
     def relabel(self, state: State, joining: Joining) -> State:
         return dict(self.learner.relabel(state, joining))
 
-    @predicts
+    @shared
     def state(self) -> State:
         """Everything that was learned, as a flat dictionary of arrays."""
         own = {"first": self.inputs.first, "sums": self.inputs.sums, "squares": self.inputs.squares}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from onkel.core.errors import Diverged, TooLarge
+from onkel.core.errors import Busy, Diverged, TooLarge
 
 try:
     import onkel.native._core as _core
@@ -28,7 +28,9 @@ except ImportError as error:
         )
 
 if _core is not None:
-    _core.set_errors(Diverged, TooLarge)
+    _core.set_errors(Diverged, TooLarge, Busy)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_core.after_fork)
 core: Any = _core
 
 _CHOICES = ("auto", "python", "native")

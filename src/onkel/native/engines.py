@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from onkel.core.locks import learns, predicts
+from onkel.core.locks import exclusive, shared
 from onkel.core.part import Part
 from onkel.core.run import Run
-from onkel.learners.engine import Composed, Engine
+from onkel.learners.engine import Composed, Engine, Out, written
 from onkel.learners.hedge import Hedge
 from onkel.learners.learner import Learner
 from onkel.learners.pool import PoolEngine
@@ -81,11 +81,16 @@ class NativeLearner(Composed):
         for verb in ("learn_one", "score_one", "learn_named", "score_named"):  # no frame of Python in between
             setattr(self, verb, getattr(self._core, verb))
 
-    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
-        last = np.empty((len(y), self.outputs))
-        averaged = np.empty_like(last) if self.average else last
-        self._core.learn(*_fields(X), y, weight, last, averaged)
-        return last, averaged
+    def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
+        if out is None:
+            last = np.empty((len(y), self.outputs))
+            out = last, np.empty_like(last) if self.average else last
+        self._core.learn(*_fields(X), y, weight, *out)
+        return out
+
+    @property
+    def rows_learned(self) -> int:
+        return int(self._core.rows_learned)
 
     @property
     def family(self) -> tuple[Any, ...] | None:
@@ -193,15 +198,15 @@ class NativeHedge(PoolEngine):
                 made[i] = choice.core.Stretched(common[-1], factor, reach)
         return made, common
 
-    @learns
+    @exclusive
     def widen(self, keys: Array) -> None:
         maps, common = self._in_common([learner.hypothesis for learner in self.learners], keys)
         for learner, made in zip(self.learners, maps, strict=True):
             learner.widen(keys, made)
         self._core.share(common)
 
-    @learns
-    def learn(self, X: Any, y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    @exclusive
+    def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
         combined = np.empty((len(y), self.outputs))
         t, draws = np.array([self.rounds]), np.array([r.state for r in self.random.values()], dtype=np.uint64)
         try:
@@ -210,9 +215,9 @@ class NativeHedge(PoolEngine):
             self.rounds = int(t[0])
             for random, state in zip(self.random.values(), draws, strict=True):
                 random.state = int(state)
-        return combined, combined
+        return written(combined, out)
 
-    @predicts
+    @shared
     def scores(self, X: Any, average: bool | None = None) -> Array:
         out = np.empty((X.shape[0], self.outputs))
         self._core.scores(*_fields(self.fine(X)), self.faults, out)
