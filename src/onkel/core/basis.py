@@ -1,5 +1,6 @@
-"""Basis: a table of stored examples, one row per term, with named columns (coefficients, birth, ...) that move
-with it. `Row` is one example. Nothing else knows how examples are stored.
+"""Basis: a table of stored examples, one row per term, with named columns (coefficients, round of entry, ...).
+
+`Row` is one example. No other module knows how examples are stored.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ State = dict[str, Array]
 Pair = Callable[[Array, Array], Array]
 Totals = Callable[[Pair], Array]
 
-# A sparse stream with more columns than this is stored sparsely; below it a dense table costs less than bookkeeping.
+# Sparse streams with more columns than this are stored sparsely; with fewer columns a dense table is faster.
 DENSE_COLUMNS = 1024
 
 
@@ -36,13 +37,13 @@ class Row:
         return full
 
     def matrix(self, columns: int) -> Any:
-        """It as the only row of an array or a CSR matrix."""
+        """An array or a CSR matrix with this as its only row."""
         if self.index is None:
             return self.values[None]
         return sp.csr_array((self.values, self.index, [0, len(self.values)]), shape=(1, columns))
 
     def nonzero(self) -> Row:
-        """The non-zero values and where they are."""
+        """The row with its non-zero values and their columns only."""
         kept = np.flatnonzero(self.values)
         return Row(self.values[kept], kept if self.index is None else self.index[kept])
 
@@ -56,7 +57,7 @@ def values_at(x: Row, index: Array) -> Array:
 
 
 def between(x: Row, z: Row, share: float) -> Row:
-    """z + share * (x - z), of two rows of one form; two equal ones give the same again."""
+    """z + share * (x - z) for two rows, both dense or both sparse; exactly z if they are equal."""
     if x.index is None or z.index is None:
         return Row(z.values + share * (x.values - z.values))
     index = np.union1d(x.index, z.index)
@@ -83,7 +84,7 @@ class Basis:
         self._csr: Any = None
 
     def fresh(self, named: dict[str, int]) -> Basis:
-        """An empty table for rows like these."""
+        """An empty table for rows of the same form."""
         return Basis(self.width, self.dtype, self.expects_sparse, named)
 
     def __getitem__(self, name: str) -> Array:
@@ -111,7 +112,7 @@ class Basis:
         self._csr = None
 
     def remove(self, i: int) -> None:
-        """Forget term i; the last one takes its place."""
+        """Remove term i; the last one takes its place."""
         self.n -= 1
         for column in self._named.values():
             column[i] = column[self.n]
@@ -123,7 +124,7 @@ class Basis:
         self._csr = None
 
     def widen(self, columns: int) -> None:
-        """Make room for features that were not there before; stored rows have zeros in them."""
+        """Make room for new features; stored rows are zero there."""
         if columns <= self.width:
             return
         if not self.sparse:
@@ -145,11 +146,11 @@ class Basis:
         x = x.nonzero()
 
         def sums(pair: Pair) -> Array:
-            # the non-zeros of each z, and then those of x where z has none
+            # first the non-zero columns of each z, then those of x where z is zero
             Z = self._matrix()
             row = np.repeat(np.arange(self.n), np.diff(Z.indptr))
             theirs = np.bincount(row, pair(values_at(x, Z.indices), Z.data), self.n)
-            taken = row * self.width + Z.indices  # every place (i, j) where z_i has a value
+            taken = row * self.width + Z.indices  # every pair (i, j) where z_i has a value
             free = np.isin(np.arange(self.n)[:, None] * self.width + np.asarray(x.index), taken, invert=True)
             return np.asarray(theirs + np.where(free, pair(x.values, np.zeros(1)), 0.0).sum(axis=1))
 
@@ -181,12 +182,12 @@ class Basis:
         return arrays | {f"{prefix}.x": rows}
 
     def restore(self, state: State, prefix: str) -> None:
-        """The inverse of `state` on a fresh table."""
+        """The inverse of `state`, on a new table."""
         self.n = 0
         self._rows = []
         self.sparse = f"{prefix}.x" not in state
         self._refuse_unsound(state, prefix)
-        if not self.sparse and len(self._dense) < len(self._named["born"]):  # it was to be sparse
+        if not self.sparse and len(self._dense) < len(self._named["born"]):  # the table was made for sparse storage
             self._dense = np.zeros((len(self._named["born"]), self.width), self.dtype)
         for i in range(len(state[f"{prefix}.born"])):
             if self.sparse:

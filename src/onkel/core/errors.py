@@ -1,6 +1,6 @@
 """The exceptions of the library.
 
-`Refused`, `Misfit` and `NotInstalled` make their sentence from their facts; the others are given it.
+`Refused`, `Misfit` and `NotInstalled` build their message from fields; the others are given the message.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Refused(ValueError):
-    """A field that cannot have its value: `Gaussian.gamma must be > 0, got -1.0`.
+    """A field with a value that is not allowed: `Gaussian.gamma must be > 0, got -1.0`.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ class Refused(ValueError):
 
 
 class Misfit(ValueError):
-    """A part that needs what no other part of the composition offers.
+    """A part needs something that no other part of the composition offers.
 
     Parameters
     ----------
-    part : who needs it: a part, or a text
-    wanted : what, in words
-    got : who was asked for it: a part, or a text
+    part : the part that needs something, or a text that names it
+    wanted : what it needs, in words
+    got : the part that does not offer it, or a text that names it
     """
 
     def __init__(self, part: Any, wanted: str, got: Any) -> None:
@@ -49,7 +49,7 @@ class Misfit(ValueError):
 
 
 class OfRow(Exception):
-    """An error in a row of the examples, which may not be known where it is noticed.
+    """An error in one row of the examples. The code that notices the error may not know the number of the row.
 
     Parameters
     ----------
@@ -66,11 +66,11 @@ class OfRow(Exception):
 
 
 class TooLarge(OfRow, ValueError):
-    """An example whose numbers would overflow; nothing was learned."""
+    """An example whose numbers would overflow; it was not learned."""
 
 
 class Diverged(OfRow, FloatingPointError):
-    """The model's numbers leave the range of floating point; it keeps what it knew before that round."""
+    """The model's numbers leave the range of floating point; the model is that before this round."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -91,7 +91,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Busy(RuntimeError):
-    """Another thread has the model; nothing was done."""
+    """Another thread is using the model; nothing was done."""
 
 
 class DataError(ValueError):
@@ -99,12 +99,12 @@ class DataError(ValueError):
 
 
 class NotInstalled(DataError, ImportError):
-    """An optional package that is not here.
+    """An optional package that is not installed.
 
     Parameters
     ----------
     package : its name
-    extra : of onkel, that brings it
+    extra : the extra of onkel that installs it
     purpose : what it is needed for
     """
 
@@ -133,10 +133,10 @@ def _rows_learned(rows: int, of: int) -> str:
 
 
 def beyond(what: str, value: Any) -> str:
-    """The sentence for it, with a remedy."""
+    """The message for a number that leaves the range of floating point, with a remedy."""
     return f"{what} {value}: the model diverges; use a smaller step, or scale features and targets"
 
 
 def sane(values: Any) -> bool:
-    """Small enough to be squared and added up without harm."""
+    """Are all values small enough that their squares can be summed without overflow?"""
     return bool((np.abs(values) < 1e150).all())

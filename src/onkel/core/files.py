@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` if the block ends well; else everything is as it was."""
+    """A temporary file that replaces `path` if the block succeeds; otherwise `path` is unchanged."""
     temporary = path.with_name(f".{path.name[:100]}.{threading.get_ident()}.{os.getpid()}.onkel")
     try:
         with temporary.open("wb") as file:
@@ -28,7 +28,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what processes left behind that were killed while they wrote `path`."""
+    """Remove the temporary files of processes that were killed while they wrote `path`."""
     for leftover in path.parent.glob(f".{escape(path.name[:100])}.*.onkel"):
         if not _is_running(leftover.name.split(".")[-2]):
             leftover.unlink(missing_ok=True)

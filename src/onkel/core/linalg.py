@@ -1,9 +1,9 @@
-"""Linear algebra of a basis: solving with the kernel matrix of the terms while terms come and go.
+"""Solving with the kernel matrix K of the terms while terms are added and removed.
 
 `Factor` keeps the Cholesky factor L of K = L L'. On slowly moving inputs K is nearly singular: an explicitly
-updated K^-1 can then have errors of order 1, while solves with L leave residuals near machine precision. Where the
-diagonal of K^-1 is asked for (the distance of each term to the span of the others), L^-1 is kept beside it; its
-accuracy matters less, as it only serves to choose.
+updated K^-1 can then have errors of order 1, while solves with L leave residuals near machine precision. If the
+diagonal of K^-1 is needed (for the distance of each term to the span of the others), L^-1 is kept, too. Its accuracy
+matters less, because it is only used to choose a term.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from scipy.linalg import solve_triangular
 Array = np.ndarray[Any, np.dtype[Any]]
 
 DEPENDENT = 1e-10  # a squared distance to the span, relative to k(x, x), that counts as zero
-RIDGE = 1e-15  # relative too, added to the diagonal of K: more would show in scores, less lets solutions grow
+RIDGE = 1e-15  # jitter on the diagonal of K, relative to it: more would show in scores, less lets solutions grow
 
 
 class Factor:
-    """The kernel matrix of the terms of an expansion, factored. All vectors are in the order of slots.
+    """The Cholesky factor of the kernel matrix of the terms. All vectors are in the order of slots.
 
-    `dependent` replaces DEPENDENT: 0 where the matrix has a ridge that makes dependent terms independent.
+    `dependent` replaces DEPENDENT: 0 if the matrix has a ridge that makes dependent terms independent.
     """
 
     def __init__(self, inverse: bool = False, dependent: float = DEPENDENT) -> None:
         self.dependent = dependent
-        self.L: Array = np.zeros((0, 0))  # in the order of entering
-        self.W: Array | None = np.zeros((0, 0)) if inverse else None  # its inverse
+        self.L: Array = np.zeros((0, 0))  # rows in the order in which the terms entered
+        self.W: Array | None = np.zeros((0, 0)) if inverse else None  # L^-1
         self.slots = np.zeros(0, dtype=np.int64)  # the slot of each row of L
-        self.removals = 0  # since it was last computed afresh
+        self.removals = 0  # since L was last computed from K
 
     def __len__(self) -> int:
         return len(self.L)
 
     def project(self, k: Array, kxx: float) -> tuple[Array, float]:
-        """The coefficients d = K^-1 k of an example on the terms, and its squared distance to their span.
+        """The coefficients d = K^-1 k of an example's projection on the terms, and its squared distance to their span.
 
-        A distance that cannot be told from rounding is 0: then the example depends on the terms.
+        A distance of the size of rounding counts as 0: the example depends linearly on the terms.
         """
         u, distance2 = self._forward(k, kxx)
         return self._by_slot(solve_triangular(self.L, u, lower=True, trans="T") if len(u) else u), distance2
@@ -50,7 +50,7 @@ class Factor:
         return u, distance2 if distance2 > self.dependent * kxx else 0.0
 
     def append(self, k: Array, kxx: float) -> None:
-        """A term enters at the next slot; it must not depend on the others."""
+        """Add a term at the next slot; it must not depend linearly on the others."""
         u, distance2 = self._forward(k, kxx)
         n, distance = len(self), np.sqrt(distance2 + RIDGE * kxx)
         if self.W is not None:
@@ -60,12 +60,12 @@ class Factor:
         self.slots = np.append(self.slots, n)
 
     def remove(self, slot: int) -> None:
-        """The term in a slot leaves; the last one takes its place."""
+        """Remove the term in a slot; the last one takes its place."""
         n, p = len(self), self._place(slot)
         others = np.delete(np.arange(n), p)
         x = self.L[p + 1 :, p].copy()
         self.L = self.L[np.ix_(others, others)]
-        for j in range(n - 1 - p):  # L L' + x x' of what came later
+        for j in range(n - 1 - p):  # rank-one update L L' + x x' of the rows below p
             column = self.L[p + j :, p + j]
             r = np.hypot(column[0], x[j])
             c, s = column[0] / r, x[j] / r
@@ -77,7 +77,7 @@ class Factor:
         self.removals += 1
 
     def _rotate(self, p: int, others: Array) -> None:
-        """The inverse without p: rotate its column p into the last row, and drop both."""
+        """Remove p from the inverse: rotate column p into the last row, and drop both."""
         W = self._inverse()
         carry = W[p].copy()
         for r in range(p, len(W) - 1):
@@ -87,12 +87,12 @@ class Factor:
         self.W = W[:-1][:, others]
 
     def _inverse(self) -> Array:
-        """L^-1, which must have been asked for."""
+        """L^-1; needs `inverse=True`."""
         assert self.W is not None
         return self.W
 
     def diagonal(self) -> Array:
-        """K^-1[i, i] by slot: one over the squared distance of term i to the span of the others."""
+        """K^-1[i, i] by slot: 1 / the squared distance of term i to the span of the others."""
         return self._by_slot(np.square(self._inverse()).sum(axis=0))
 
     def inverse(self) -> Array:
@@ -105,14 +105,14 @@ class Factor:
         return np.asarray(self._inverse()[:, [self._place(slot) for slot in slots]])
 
     def refresh(self, matrix: Callable[[], Array]) -> None:
-        """Compute it afresh from K (given by slot) once there were more removals than terms, and more than 100."""
+        """Compute L anew from K (by slot) after more removals than there are terms, and more than 100."""
         if self.removals <= max(len(self), 100):
             return
         self.removals = 0
         try:
             K = matrix()[np.ix_(self.slots, self.slots)]
             L = np.linalg.cholesky(K + RIDGE * np.diag(np.diag(K)))
-        except np.linalg.LinAlgError:  # at the edge of dependence what we have is better
+        except np.linalg.LinAlgError:  # K is nearly singular: the updated factor is better than none
             return
         self.L = L
         if self.W is not None:

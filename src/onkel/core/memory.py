@@ -1,9 +1,9 @@
-"""Memory: what a part remembers between rounds, as named arrays and back.
+"""Memory: what a part remembers between rounds, converted to named arrays and back.
 
-A memory is a dictionary of finite numbers, arrays of them, `Random` streams, and tables that write themselves (`Basis`,
-`Factor`). `start` names everything in it. An array that begins with numbers keeps its shape, but for one that depends
-on the outputs (`per_output`) or the columns; one that begins empty may take any. What breaks these rules could not be
-saved and read again, and is refused in the round in which it appears.
+A memory is a dictionary of finite numbers, arrays of them, `Random` streams, and objects with `state` and `restore`
+(`Basis`, `Factor`). `start` names all entries. An array that is not empty at the start keeps its shape, except where it
+depends on the outputs (`per_output`) or the columns; an empty one may take any shape. An entry that breaks these rules
+could not be saved and read again; TypeError is raised in the round in which it appears.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onkel.core.run import Run
 
 
 def begin(part: Any, run: Run) -> Memory:
-    """What an update or a budget remembers in the beginning."""
+    """The initial memory of an update or a budget."""
     memory: Memory = part.start(run)
     if not isinstance(memory, dict):
         raise TypeError(f"{part!r}.start must return a dictionary, got {memory!r}")
@@ -29,7 +29,7 @@ def begin(part: Any, run: Run) -> Memory:
 
 
 def check(part: Part, memory: Memory, first: Memory) -> None:
-    """Refuse a memory that could not be saved; `first` is that of the beginning."""
+    """Raise TypeError if the memory could not be saved; `first` is the initial memory."""
     if memory.keys() != first.keys():
         name = min(memory.keys() ^ first.keys())
         when = "now" if name in memory else "no more"
@@ -69,7 +69,7 @@ def saved(prefix: str, memory: Memory) -> State:
 
 
 def recall(part: Part, prefix: str, memory: Memory, state: State, terms: int | None = None) -> None:
-    """The inverse of `saved`, on the memory that a part begins with; `terms` is the number of those stored."""
+    """The inverse of `saved`: fills an initial memory; `terms` is the number of stored terms."""
     for name, value in memory.items():
         key = f"{prefix}.{name}"
         if isinstance(value, Random):
@@ -89,7 +89,7 @@ def recall(part: Part, prefix: str, memory: Memory, state: State, terms: int | N
 
 
 def widen(part: Any, memory: Memory, run: Run) -> None:
-    """Make room for new features, of which `run` knows: tables, and arrays with a number for each column, grow."""
+    """Make room for the new features of `run`: tables grow, and so do arrays with one number per column."""
     wider = begin(part, run)
     for name, value in memory.items():
         if hasattr(value, "widen"):

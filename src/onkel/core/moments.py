@@ -1,8 +1,8 @@
-"""Moments: mean and deviation of columns, as they have been up to each row.
+"""Moments: mean and standard deviation of columns over the rows so far.
 
-Kept are the count of the rows, and the sums and sums of squares of their differences from the first row, so that
-columns far from zero lose no digits. Rows are added one after the other: how they come in blocks does not matter, to
-the last bit.
+`Moments` keeps the number of rows, and the sums and sums of squares of their differences from the first row, so that
+columns far from zero lose no digits. Rows are added one after the other, so that the result does not depend on how they
+are cut into blocks, bit for bit.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_ROUNDING = 1e-12  # of the mean square: a variance is at least that, as smaller ones are rounding
+_ROUNDING = 1e-12  # least variance, relative to the mean square: smaller ones are rounding errors
 
 
 @dataclass(frozen=True)
 class Sums:
     """Count, sums and sums of squares of the differences from the first row.
 
-    At one point of the stream or, one per row, at several.
+    Either at one point of the stream, or at several points, with one row of each array per point.
     """
 
     count: Any
@@ -35,12 +35,12 @@ class Sums:
 
     @property
     def deviation(self) -> Array:
-        """The standard deviation; 0 of a column that never varied."""
+        """The standard deviation; 0 for a column that never varied."""
         square = self.squares / np.maximum(self.count, 1)
         return np.asarray(np.sqrt(np.maximum(square - self.mean**2, _ROUNDING * square)))
 
     def rows(self, which: slice) -> Sums:
-        """Some of several."""
+        """Those at some of several points."""
         return Sums(self.count[which], self.sums[which], self.squares[which])
 
 
@@ -49,7 +49,7 @@ class Moments:
 
     Parameters
     ----------
-    columns : of the rows
+    columns : number of columns of the rows
     """
 
     def __init__(self, columns: int) -> None:
@@ -58,17 +58,17 @@ class Moments:
 
     @property
     def now(self) -> Sums:
-        """After the last row."""
+        """The sums after the last row."""
         return Sums(self.count, self.sums, self.squares)
 
     def begin(self, row: Array) -> None:
-        """Differences are from this row."""
+        """Make this the row from which differences are taken."""
         self.first = row.astype(np.float64)
 
     def add(self, X: Array, counted: Array | None = None) -> tuple[Array, Sums]:
-        """Differences of the rows from the first; and the sums before all of them and after each.
+        """Add rows; return their differences from the first row, and the sums before these rows and after each one.
 
-        Rows that are not counted leave the sums as they are.
+        Rows that are not counted do not change the sums.
         """
         if counted is None:
             counted = np.ones(len(X), dtype=bool)
@@ -86,7 +86,7 @@ class Moments:
         return differences, along
 
     def add_some(self, columns: Array, differences: Array) -> None:
-        """Add a row that differs from the first in these columns only."""
+        """Add a row that differs from the first row in these columns only."""
         self.count += 1
         self.sums[columns] += differences
         self.squares[columns] += differences * differences
@@ -97,7 +97,7 @@ class Moments:
 
     @classmethod
     def of(cls, count: int, first: Array, sums: Array, squares: Array) -> Self:
-        """What was kept of moments."""
+        """Moments with these saved values."""
         made = cls(len(first))
         made.count, made.first, made.sums, made.squares = count, first.copy(), sums.copy(), squares.copy()
         return made

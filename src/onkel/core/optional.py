@@ -1,4 +1,4 @@
-"""Optional packages: the one place that loads them, by name, when they are first needed."""
+"""Optional packages: only this module loads them, by name, when they are first needed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ EXTRAS = {
     "pandas": "frames",
     "pyarrow": "frames",
     "river": "river",
-}  # the package, and the extra of onkel that brings it
+}  # package: the extra of onkel that installs it
 
 
 def load(module: str, purpose: str) -> Any:
-    """The module; `purpose` says what it is needed for where it is not installed."""
+    """The module; if it is not installed, the error says what it is needed for (`purpose`)."""
     package = module.partition(".")[0]
     try:
         return importlib.import_module(module)

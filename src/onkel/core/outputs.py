@@ -1,7 +1,8 @@
-"""More outputs for the same function: what happens to everything that was learned when a class joins.
+"""How everything that was learned changes when a class is added.
 
-One class: f with target -1. Two: one score f, targets -1 and +1. More: one score for each class; a class that joins has
-score 0, and a binary f becomes (-f/2, f/2).
+One class so far: one score f, target -1. Two classes: one score f, targets -1 and +1. Three or more: one score for each
+class. A new class has score 0. From two classes to more, f becomes (-f/2, f/2); from one class to three or more, the
+score of the old class is -f/2.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def cuts(labels: Array, known: Array) -> list[int]:
-    """Where to cut rows with these labels: a class that is not known joins with its first example."""
+    """The rows at which a block starts: a class that is not yet known is added before its first example."""
     there = set(known.tolist())
     first = np.unique(labels, return_index=True)[1]
     return sorted({0, len(labels), *(int(i) for i in first if labels[i] not in there)})
 
 
 class Joining:
-    """Classes join those there are.
+    """The step from the old set of classes to a larger one.
 
     Parameters
     ----------
@@ -36,12 +37,12 @@ class Joining:
 
     @property
     def outputs(self) -> int:
-        """Number of scores from now on."""
+        """Number of scores after the step."""
         return self.new if self.new > 2 else 1
 
     @property
     def swaps(self) -> bool:
-        """Does the only class so far, whose target was -1, become the one with target +1?"""
+        """Does the only class so far, whose target was -1, now get the target +1?"""
         return self.new == 2 and bool(self.at[0] == 1)
 
     def all(self, kinds: Mapping[str, str], arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -52,7 +53,7 @@ class Joining:
         """An array of one of these kinds:
 
         "scores" : one column for each output, linear in f
-        "squares" : one column for each output, sums of squares of slopes
+        "squares" : one column for each output, sums of squared slopes
         "length" : |f|, or a multiple of it
         "squared length" : |f|^2, or a multiple of it
         "targets" : targets of examples
@@ -102,7 +103,7 @@ KINDS = {
 
 
 def refuse_unknown_kinds(owner: type, field: str, kinds: Collection[str]) -> None:
-    """Refuse a class whose `field` does not give each name one of these kinds."""
+    """Raise TypeError if `field` of the class does not map each name to one of these kinds."""
     stated = getattr(owner, field)
     if not isinstance(stated, Mapping) or not all(kind in kinds for kind in stated.values()):
         raise TypeError(

@@ -4,7 +4,8 @@ Kernels, losses, updates, budgets, maps and hypotheses are parts. A part is froz
 expression that makes it, and crosses files as plain data (`config`), never as code. What is learned is not stored in a
 part but in the memory of the learner, so one part may serve many learners.
 
-Parts say what they need of the others, and what they offer to them, in words; `learners.composition` compares them.
+A part states in words what it needs of the other parts (`needs`) and what is true of it (`offers`);
+`learners.composition` compares these words.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Words = frozenset[str]
 
 @dataclass_transform(frozen_default=True)
 class Part:
-    """Base of all parts: a subclass states its fields, and is frozen and known by name from then on."""
+    """Base of all parts: a subclass declares its fields; it is then a frozen dataclass, registered by its name."""
 
     known: ClassVar[dict[str, type[Part]]] = {}
     traits: ClassVar[tuple[str, ...]] = ()  # words that are true of every part of this class
@@ -41,7 +42,7 @@ class Part:
         """Parts of this class that together use every field, small enough for a short stream: what the tests try."""
         return (cls(),)
 
-    # -- what it needs of the other parts, and what it is to them
+    # -- needs and offers
 
     @property
     def needs(self) -> Words:
@@ -50,7 +51,7 @@ class Part:
 
     @property
     def offers(self) -> Words:
-        """Words that are true of it: the `traits` of its class and of those above, and what its fields say."""
+        """Words that are true of this part: the `traits` of its class and base classes, and what its fields imply."""
         return frozenset(word for cls in type(self).__mro__ for word in vars(cls).get("traits", ()))
 
     @property
@@ -71,7 +72,7 @@ class Part:
         return self.replace(**changes) if changes else self
 
     def twin_fields(self, run: Any, draws: Mapping[Any, Any]) -> dict[str, Any]:
-        """What its twin in C++ is made of, for a run and the numbers drawn for its maps: its own fields."""
+        """The arguments of its C++ counterpart (twin), given a run and the numbers drawn for its maps: its fields."""
         return self.get_params(deep=False)
 
     def __repr__(self) -> str:
@@ -81,7 +82,7 @@ class Part:
     # -- the protocol scikit-learn uses for nested parameters: kernel__gamma and the like
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The fields by name; `deep` adds those of parts inside, as `field__subfield`."""
+        """The fields by name; `deep` adds the fields of nested parts, as `field__subfield`."""
         params = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         if deep:
             for name, value in list(params.items()):
@@ -90,7 +91,7 @@ class Part:
         return params
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed; `inner__field=value` changes a part inside."""
+        """A copy with some fields changed; `inner__field=value` changes a field of a nested part."""
         flat: dict[str, Any] = {}
         nested: dict[str, dict[str, Any]] = {}
         for name, value in changes.items():
@@ -106,7 +107,7 @@ class Part:
         return replace(self, **flat)  # type: ignore[type-var]
 
     def __sklearn_clone__(self) -> Self:
-        return self  # immutable: a clone is the thing itself
+        return self  # immutable: no copy is needed
 
     # -- plain data
 
@@ -116,7 +117,7 @@ class Part:
 
     @staticmethod
     def from_config(data: Mapping[str, Any]) -> Part:
-        """The part that `config` described; only parts that are already imported can be named."""
+        """The part that `config` described; the module that defines its class must have been imported."""
         name = data["part"]
         if name not in Part.known:
             raise ValueError(f"unknown part {name!r}: import the module that defines it before loading")
@@ -159,7 +160,7 @@ class Part:
 
 
 def refuse_ignored(owner: Any, where: str, *names: str) -> None:
-    """Refuse fields that mean nothing there: `PassiveAggressive.C must be left at 1.0 with variant="hard", got 0.4`."""
+    """Raise Refused if a field without effect is set: `PassiveAggressive.C must be left at 1.0 with variant="hard"`."""
     defaults = {f.name: f.default for f in fields(owner)}
     for name in names:
         value = getattr(owner, name)
@@ -168,7 +169,7 @@ def refuse_ignored(owner: Any, where: str, *names: str) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """A real number other than NaN that a float can hold (booleans are not numbers)."""
+    """Is the value a real number other than NaN that fits into a float? (Booleans are not numbers.)"""
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
     except OverflowError:

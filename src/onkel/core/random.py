@@ -1,7 +1,7 @@
-"""Random numbers that are the same in Python and in C++, on every machine, and resume exactly.
+"""Random numbers that are the same in Python and in C++ and on every machine, and that resume exactly.
 
-SplitMix64 (Steele, Lea, Flood 2014): the whole state is one 64-bit integer. Each purpose (as the
-removal of terms) has a substream of its own, so that a draw for one never shifts the draws of another.
+SplitMix64 (Steele, Lea, Flood 2014): the whole state is one 64-bit integer. Each purpose (such as the
+removal of terms) has its own stream, so that draws for one purpose never shift those for another.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Random:
 
 
 def uniforms(seed: int, purpose: str, keys: Array, count: int) -> Array:
-    """Numbers in (0, 1), `count` for each key: a function of seed, purpose, key and place alone."""
+    """Numbers in (0, 1), `count` for each key; each depends only on seed, purpose, key and position."""
     golden = np.uint64(0x9E3779B97F4A7C15)
     start = np.array([mix((seed & _MASK) ^ hash_text(purpose))], dtype=np.uint64)
     stream = _mix(start ^ _mix(np.asarray(keys, dtype=np.uint64) + golden))

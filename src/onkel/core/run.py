@@ -1,4 +1,4 @@
-"""Run: what a part is told when it begins."""
+"""Run: what a part is told at the start of a model."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Scores: how they become numbers of classes, and probabilities.
-
-`Classifier.predict_one` repeats the rule for the class, for speed; the two are kept in step.
+"""How scores become class indices and probabilities.
 
 Scores have the shape (..., outputs): one output for two classes, else one for each class. A single score of 0 or more
-says the second class; of several equal largest scores the first wins.
+predicts the second class; if several scores are the largest, the first of them wins. `Classifier.predict_one` repeats
+this rule for speed: change both together.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def decided(scores: ArrayLike) -> Array:
-    """The number of the class that the scores of each row say; a row may also be a single number."""
+    """The index of the class that the scores of each row predict; a row may also be a single number."""
     values = np.asarray(scores)
     if values.ndim == 1:
         return np.asarray(values >= 0, dtype=np.intp)
@@ -27,7 +26,7 @@ def decided(scores: ArrayLike) -> Array:
 
 
 def probabilities(scores: ArrayLike) -> Array:
-    """Logistic probabilities (n, classes): 1 / (1 + exp(-f)) of a single score, the softmax of several."""
+    """Logistic probabilities (n, classes): 1 / (1 + exp(-f)) for a single score, the softmax for several."""
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim == 1 or values.shape[1] == 1:
         positive = np.exp(-np.logaddexp(0, -values.ravel()))

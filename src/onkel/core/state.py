@@ -1,4 +1,4 @@
-"""State: one way to write a learner down, used by save, load, pickle and copy.
+"""State: the one form in which a learner is saved, used by save, load, pickle and copy.
 
 A state is a flat dictionary of arrays (`basis.x`, `basis.coef`, `t`, ...) and a `config` of plain JSON data.
 On disk it has the safetensors layout, readable without onkel: the arrays, and in the metadata the config,
@@ -27,7 +27,7 @@ FORMAT = 1
 
 
 def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -> None:
-    """Write a state; the file appears whole or not at all."""
+    """Write a state; the file is complete or does not appear."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "name a file, this is a folder", str(path))
@@ -39,7 +39,7 @@ def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -
 
 
 def read(path: str | os.PathLike[str]) -> tuple[State, dict[str, Any]]:
-    """The arrays and the config of a file, after checking that it is whole and of a known format."""
+    """The arrays and the config of a file, after checking that the file is complete and of a known format."""
     try:
         with safetensors.safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
@@ -67,7 +67,7 @@ def read(path: str | os.PathLike[str]) -> tuple[State, dict[str, Any]]:
 
 
 def _begins(path: str | os.PathLike[str]) -> bool:
-    """Does the file begin as safetensors do, with the length of a header in JSON, and the header?"""
+    """Does the file begin as safetensors files do: the length of the header, then the header in JSON?"""
     try:
         with Path(path).open("rb") as file:
             return file.read(9)[8:] == b"{"

@@ -1,4 +1,4 @@
-"""Ties: in exact arithmetic values often are equal, and rounding must not choose among them."""
+"""Ties: values are often equal in exact arithmetic, and rounding must not choose among them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def oldest_of_least(values: Array, born: Array, size: float = 0.0) -> int:
-    """Where the least value is; among those equal up to rounding, the term that entered first.
+    """The slot of the least value; of several that are equal up to rounding, the term that entered first.
 
-    `size` is the magnitude of the operands, if the values are differences: it scales what counts as rounding.
+    `size` is the magnitude of the operands, if the values are differences: it scales the tolerance.
     """
     least = values.min()
     close = np.flatnonzero(values <= least + 1e-9 * max(abs(least), size))

@@ -1,4 +1,4 @@
-"""The version of the library, as it was installed."""
+"""The version of the installed library."""
 
 from importlib.metadata import PackageNotFoundError, version
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of something: 1 class, 2 classes."""
+    """A number with its noun in singular or plural: 1 class, 2 classes."""
     ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
     return f"{number:,} {noun}{ending}"
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
-    """Names for a message, not too many."""
+    """The names in a message, cut off after `most` of them."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
