@@ -1,4 +1,4 @@
-"""Updates: how much to forget, and how far to move along the slope of the loss."""
+"""Updates: how much to shrink f, and how far to move against the gradient of the loss."""
 
 from onkel.updates.adaptive import AdaGrad, AdaptiveThreshold, DistanceOverGradient
 from onkel.updates.base import Round, Update, along

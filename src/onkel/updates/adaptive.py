@@ -1,4 +1,4 @@
-"""Steps whose size, or whose loss, adapts to the rounds so far."""
+"""Updates whose step size or threshold adapts to the rounds so far."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class AdaGrad(Update):
 
 
 class DistanceOverGradient(Update):
-    """A gradient step that needs no eta: how far f has been from 0, over the root of the squared slopes so far.
+    """A gradient step without eta: the largest |f| so far over the root of the sum of squared gradients (DoG).
 
-    f <- f - eta_t * slope * k(x, .),  eta_t = max(max_s |f_s| / sqrt(V_t), 1 / sqrt(n_t)), with V the sum of
-    |slope|^2 k(x, x) and n of k(x, x)^2 over the rounds with a slope (DoG: Ivgi, Hinder, Carmon 2023; the floor
-    1 / sqrt(n) gets it going: the first step repairs the first example). Scaling all targets of a squared loss
-    scales f; scaling all sample weights changes nothing.
+    f <- f - eta_t * slope * k(x, .),  eta_t = max(max_s |f_s| / sqrt(V_t), 1 / sqrt(n_t)). Over the rounds with a
+    slope, V_t is the sum of |slope|^2 k(x, x) and n_t the sum of k(x, x)^2 (Ivgi, Hinder, Carmon 2023). The lower bound
+    1 / sqrt(n_t) makes the first step possible. If all targets of a squared loss are scaled, f scales with them;
+    scaling all sample weights changes nothing.
     """
 
     per_output: ClassVar[Mapping[str, str]] = {"norm2": "squared length", "farthest": "length"}
@@ -80,12 +80,12 @@ class DistanceOverGradient(Update):
 
 
 class AdaptiveThreshold(Update):
-    """NORMA with the nu trick: a gradient step in f and in the loss's threshold.
+    """NORMA with the nu trick: a gradient step in f and in the threshold of the loss.
 
     f <- (1 - eta lam) f - eta * slope * k(x, .). The threshold starts at `start_at` and settles where a
-    fraction nu of the rounds has a loss: with `margin` (classification, novelty) it falls by
-    eta (1 - nu) on an error and rises by eta nu otherwise; a tube (regression) moves the other way.
-    It may become negative, as published; `clamp` keeps it at zero or above.
+    fraction nu of the rounds has a loss. With `margin` (classification, novelty) it falls by eta (1 - nu) in a round
+    with a loss and rises by eta nu otherwise; a tube (regression) moves the other way.
+    The threshold may become negative, as published; `clamp` keeps it at zero or above.
     """
 
     eta: float = 0.1

@@ -1,14 +1,13 @@
-"""Updates: how much to forget, and how far to move along the slope of the loss.
+"""Updates: how much to shrink f, and how far to move against the gradient of the loss.
 
-`step(round, memory)` returns (shrink, coef): the hypothesis becomes shrink * f, and a term with
-coefficients `coef` (one per output; None: no term) is offered to the budget, or moves the weights of explicit
-features by coef * z(x). It is called every round. A rule that moves each weight by itself returns all the moves, of
-shape (features, outputs).
+`step(round, memory)` is called every round and returns (shrink, coef). The hypothesis becomes shrink * f. Then `coef`
+(one coefficient per output; None: no term) is offered to the budget as a new term; with explicit features, the weights
+move by coef * z(x). An update that moves each weight separately returns all moves, of shape (features, outputs).
 
-`start(run)` gives the memory an update keeps between rounds. An entry named `threshold` is the margin or
-tube that the loss of the next round is taken at (`Loss.at`): adaptive thresholds need nothing else. Entries that
-depend on the outputs are named in `per_output`, with their kind (see `core.outputs`).
-A sample weight multiplies the slope (passive-aggressive: C).
+`start(run)` returns the initial memory, which the update keeps between rounds. An entry named `threshold` is the margin
+or tube of the loss in the next round (`Loss.at`); adaptive thresholds need nothing else. Entries that depend on the
+outputs are named in `per_output`, with their kind (see `core.outputs`).
+A sample weight multiplies the slope (in passive-aggressive updates: C).
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ class Round:
     loss: float  # l(y, s)
     slope: Array  # dl/ds
     weight: float = 1.0
-    chance: float = 1.0  # by a pool of learners: multiplies the probability of a sampled step
-    room: float = math.inf  # by a pool with a common budget: how many more terms there may be
+    chance: float = 1.0  # set by a pool of learners: multiplies the probability of a sampled step
+    room: float = math.inf  # set by a pool with a shared budget: how many more terms may be added
 
 
 class Update(Part):
-    """How far to move, and how much to forget."""
+    """How far to move, and how much to shrink."""
 
     per_output: ClassVar[Mapping[str, str]] = {}  # entries of the memory that depend on the outputs, and their kind
 
@@ -56,7 +55,7 @@ class Update(Part):
         refuse_unknown_kinds(cls, "per_output", KINDS)
 
     def start(self, run: Run) -> Memory:
-        """What is remembered between rounds: floats, arrays and `Random` streams by name."""
+        """The initial memory: floats, arrays and `Random` streams by name."""
         return {}
 
     def step(self, round: Round, memory: Memory) -> Step:
@@ -65,13 +64,16 @@ class Update(Part):
 
 
 class Projected(Update):
-    """Updates that keep |f| within a radius, if there is one. They track |f|, which only appending leaves right."""
+    """Updates that keep |f| within a radius, if there is one.
+
+    They update |f|^2 from their own steps, which is right only if the budget does nothing but append terms.
+    """
 
     per_output: ClassVar[Mapping[str, str]] = {"norm2": "squared length"}
 
     @property
     def bound(self) -> float:
-        """The radius; infinity: none, and nothing is tracked."""
+        """The radius; infinity means no radius, and |f| is not tracked."""
         raise NotImplementedError
 
     @property
@@ -96,9 +98,10 @@ class Projected(Update):
 
 
 def along(slope: Array, length: float) -> Array | None:
-    """The coefficients of a step of that length against the slope; None where it would not move.
+    """The coefficients of a step of this length against the slope; None if they are all 0.
 
-    Called before any memory changes, so that a step too far leaves none.
+    Raises Diverged if they leave the range of numbers. Call it before the memory changes, so that a failed round has
+    changed nothing.
     """
     coef = -length * slope
     if not sane(coef):
@@ -107,5 +110,5 @@ def along(slope: Array, length: float) -> Array | None:
 
 
 def curvature(round: Round, divide: bool = True) -> float:
-    """|slope|^2 k(x, x), by which a step changes the loss; without `divide` k(x, x) counts as 1."""
+    """|slope|^2 k(x, x), the change of the loss per unit of step; without `divide` k(x, x) counts as 1."""
     return float(round.slope @ round.slope) * (round.kxx if divide else 1.0)

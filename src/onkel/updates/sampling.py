@@ -1,8 +1,8 @@
-"""Updates that toss a coin: an example becomes a term with a probability that follows its loss, so that terms stay few.
+"""Sampled updates: an example becomes a term with a probability that depends on its loss, so that terms stay few.
 
-One uniform number is drawn in every round, whatever the probability, so that runs with other settings stay aligned. In
-a pool of learners the round may carry a `chance`, which multiplies the probability.
-None of them changes or removes a term, so the average of the models keeps exactly the terms that entered.
+Every round draws one uniform number, whatever the probability, so that runs with different settings use the same draws.
+In a pool of learners, `round.chance` multiplies the probability.
+These updates never change or remove a term, so the average of the models has exactly the terms that entered.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from onkel.updates.base import Projected, Round, Step, Update, along, curvature
 class SampledPassiveAggressive(Update):
     """A passive-aggressive step with probability rho = min(alpha, loss) / beta (SPA).
 
-    f <- f - tau * slope * k(x, .), tau = min(eta / rho, loss / (|slope|^2 k(x, x))), so that E[number of terms] is at
-    most alpha / beta of the rounds. Without `divide` k(x, x) counts as 1, as in a released program.
+    f <- f - tau * slope * k(x, .), tau = min(eta / rho, loss / (|slope|^2 k(x, x))). The expected number of terms is
+    at most alpha / beta times the rounds. Without `divide` k(x, x) counts as 1, as in a released program.
     """
 
     eta: float = 1.0
@@ -58,8 +58,8 @@ class SampledPassiveAggressive(Update):
 class SampledGradient(Projected):
     """A step of fixed length with a probability proportional to the slope (OSKL).
 
-    With probability |slope| / G (at most 1): f <- project[f - eta G sgn(slope) k(x, .)] onto the ball |f| <= radius. On
-    average that is the gradient step, as long as G is at least the largest slope.
+    With probability |slope| / G (at most 1): f <- project[f - eta G sgn(slope) k(x, .)] onto the ball |f| <= radius.
+    Its expectation is the gradient step if G is at least the largest |slope|.
     """
 
     eta: float = 0.1
@@ -93,10 +93,11 @@ class SampledGradient(Projected):
 
 
 class SampledLogistic(Projected):
-    """A step of logistic regression with a probability that falls as p, the model's trust in the label, rises.
+    """A step of logistic regression, less likely the larger p, the model's probability of the true label, is.
 
-    With probability (2 - eta) / (2 - eta + eta p) ("margin"), c (1 - p) / (c (1 - p) + p) ("auxiliary") or
-    (1 - eta/2) (1 - p) / (loss - eta/2 (1 - p)^2) ("tight"): f <- project[f + eta (1 - p) y k(x, .)], |f| <= radius.
+    f <- project[f + eta (1 - p) y k(x, .)] onto the ball |f| <= radius, with probability
+    (2 - eta) / (2 - eta + eta p) ("margin"), c (1 - p) / (c (1 - p) + p) ("auxiliary") or
+    (1 - eta/2) (1 - p) / (loss - eta/2 (1 - p)^2) ("tight").
     """
 
     variant: str = "margin"

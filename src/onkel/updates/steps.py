@@ -1,4 +1,4 @@
-"""Steps of a size that is given, or that follows from the loss of the round."""
+"""Updates whose step size is a parameter, or follows from the loss of the round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onkel.updates.base import Projected, Round, Step, Update, along, curvature
 
 
 class Perceptron(Update):
-    """f <- f - eta * slope * k(x, .): a step of fixed length whenever the loss has a slope."""
+    """f <- f - eta * slope * k(x, .): a step of fixed length whenever the slope is not zero."""
 
     eta: float = 1.0
 
@@ -28,9 +28,9 @@ class Perceptron(Update):
 
 
 class Defer(Update):
-    """The step is the budget's: it is told the direction, -weight * slope (TVM, DUOL, BDUOL, KRLS).
+    """The budget takes the step: `coef` is only its direction, -weight * slope (TVM, DUOL, BDUOL, KRLS).
 
-    Of the squared loss that is the residual, y - f(x).
+    For the squared loss this is weight times the residual y - f(x).
     """
 
     traits: ClassVar[tuple[str, ...]] = ("leaves the step",)
@@ -46,7 +46,7 @@ class Defer(Update):
 class Gradient(Projected):
     """f <- project[(1 - eta_t lam) f - eta_t * slope * k(x, .)] onto the ball |f| <= radius.
 
-    eta_t is eta, eta / t or eta / sqrt(t) by `schedule`. The norm is carried along:
+    eta_t is eta, eta / t or eta / sqrt(t), according to `schedule`. The norm of f is updated with each step:
     |f_new|^2 = shrink^2 |f|^2 + 2 shrink <coef, s> + |coef|^2 k(x, x).
     """
 
@@ -82,7 +82,7 @@ class Gradient(Projected):
 class Pegasos(Projected):
     """Gradient with eta_t = 1 / (lam t): f <- (1 - 1/t) f - slope / (lam t) * k(x, .).
 
-    `project` keeps |f| <= 1 / sqrt(lam), where the minimiser lies.
+    `project` keeps f in the ball |f| <= 1 / sqrt(lam), which contains the minimiser.
     """
 
     lam: float = 0.01
@@ -107,7 +107,7 @@ class Pegasos(Projected):
 
 
 class PassiveAggressive(Update):
-    """f <- f - tau * slope * k(x, .), the least move that repairs the loss.
+    """f <- f - tau * slope * k(x, .), the smallest step that brings the loss to zero, limited by C.
 
     With v = |slope|^2 k(x, x): tau = loss / v ("hard"), min(C, loss / v) ("I"), loss / (v + 1/(2C)) ("II").
     Without `divide` k(x, x) counts as 1, as in a released program.
@@ -146,7 +146,7 @@ class Implicit(Update):
     """argmin_g |g - f|^2 / 2 + eta (lam |g|^2 / 2 + hinge(g)), the implicit online step (ILK).
 
     f <- (f - q * slope * k(x, .)) / (1 + eta lam), q = clip((1 + eta lam - margin) / (|slope|^2 k(x, x)), 0, eta).
-    The numerator is the hinge taken at the threshold 1 + eta lam.
+    The numerator is the hinge loss with the margin 1 + eta lam.
     """
 
     eta: float = 0.1
