@@ -1,4 +1,4 @@
-"""Hypotheses: the function being learned, what is stored of it and how it scores."""
+"""Hypotheses: the function that is learned, how it is stored and how it scores."""
 
 from onkel.hypotheses.base import Function, Hypothesis, Stored
 from onkel.hypotheses.dual import Dual

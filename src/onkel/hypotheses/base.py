@@ -1,8 +1,8 @@
-"""Hypotheses: what is learned, as a recipe (`Hypothesis`) and as the function a learner holds (`Function`).
+"""Hypotheses: the specification of what is learned (`Hypothesis`), and the learned function itself (`Function`).
 
-A hypothesis is a part: a value that may serve many learners. `start(run)` makes the function f = 0, which holds the
-stored examples, the coefficients and the memory of the budget or map; the learner holds the memory of the update. The
-recipe also reads the arrays of a state, because it alone knows their names.
+A hypothesis is a part: a value that may serve many learners. `start(run)` makes the function f = 0. The function holds
+the stored examples, the coefficients and the memory of the budget or map; the learner holds the memory of the update.
+The hypothesis also reads the arrays of a state, because only it knows their names.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Hypothesis(Part):
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels it evaluates on examples, or draws features for."""
+        """The kernels that are evaluated on examples, or for which features are drawn."""
         raise NotImplementedError
 
     @property
@@ -48,39 +48,38 @@ class Hypothesis(Part):
 
     @property
     def maps(self) -> tuple[Map, ...]:
-        """The maps whose features it uses."""
+        """The maps whose features are used."""
         return ()
 
     def start(self, run: Run) -> Function:
         """The function f = 0."""
         raise NotImplementedError
 
-    # -- what is in a state. Each returns None where there is nothing of the kind.
+    # -- what is in a state; each method returns None if the state has nothing of the kind
 
     def terms(self, state: State, run: Run) -> Stored | None:
         """The terms of the predicting function (the averaged one, if averaging), in storage order."""
         return None
 
     def weights(self, state: State, run: Run) -> Array | None:
-        """The weights (features, outputs) of the function that predicts."""
+        """The weights (features, outputs) of the predicting function."""
         return None
 
     def intercept(self, state: State, run: Run) -> Array | None:
-        """The number (outputs,) that is added to the function that predicts."""
+        """The intercept (outputs,) of the predicting function."""
         return None
 
     def relabel(self, state: State, joining: Joining) -> State:
-        """The state with more outputs, where classes join; whatever is not its own stays."""
+        """The state after classes were added; arrays that are not of this hypothesis stay."""
         raise NotImplementedError
 
 
 class Function:
     """f(x) = scale * sum_i coef_i k_i, with `row` giving the numbers k_i of an example.
 
-    The average of the models before each round is carried along without a pass over the coefficients. `cumulative` is
-    the sum of `scale` over the rounds since `scale` was last reset to 1. The sum of the actual coefficients
-    scale * coef_i over all rounds is coef_i * cumulative + base_i; base_i changes only when coef_i changes or `scale`
-    is reset.
+    The average of the models before each round is updated without a pass over the coefficients. `cumulative` is
+    the sum of `scale` over the rounds since `scale` was last reset to 1. The sum of the coefficients scale * coef_i
+    over all rounds is coef_i * cumulative + base_i; base_i changes only when coef_i changes or `scale` is reset.
     """
 
     def __init__(self, run: Run) -> None:
@@ -89,7 +88,7 @@ class Function:
 
     @property
     def draws(self) -> dict[Map, Drawn]:
-        """The numbers drawn for its maps."""
+        """The numbers drawn for the maps."""
         return {}
 
     # -- scoring
@@ -101,21 +100,21 @@ class Function:
 
     @property
     def coef(self) -> Array:
-        """Coefficients (one row for each k_i), without the common factor `scale`."""
+        """The coefficients, one row for each k_i, without the common factor `scale`."""
         raise NotImplementedError
 
     @property
     def base(self) -> Array:
-        """With averages: see above."""
+        """base_i of the average, see the docstring of the class."""
         raise NotImplementedError
 
     @property
     def reach(self) -> float:
-        """How large |x_1| + |x_2| + ... may be."""
+        """The upper limit of |x_1| + |x_2| + ..."""
         return math.inf
 
     def check(self, x: Row) -> None:
-        """Refuse an example whose numbers would overflow."""
+        """Raise TooLarge if the numbers of the example would overflow."""
 
     def row(self, x: Row) -> Array:
         """The numbers k_i of an example: kernel values, features or both."""
@@ -126,7 +125,7 @@ class Function:
         raise NotImplementedError
 
     def scores(self, k: Array) -> Array:
-        """f(x) from the row."""
+        """f(x) from the numbers k_i of `row`."""
         return self.scale * (self.coef.T @ k)
 
     def average_scores(self, x: Row, k: Array, t: int) -> Array:
@@ -136,16 +135,16 @@ class Function:
     # -- moving
 
     def count(self) -> None:
-        """A round begins: the model as it is enters the average."""
+        """A round begins: add the current model to the average."""
         self._cumulative_before = self.cumulative
         self.cumulative += self.scale
 
     def uncount(self) -> None:
-        """The round was none after all: it diverged before anything moved."""
+        """Undo `count`, for a round that diverged before anything changed."""
         self.cumulative = self._cumulative_before
 
     def check_scale(self, factor: float) -> None:
-        """Refuse a factor that would take coefficients out of range."""
+        """Raise Diverged if the factor would take coefficients out of range."""
         scale = self.scale * factor
         if len(self.coef) and self._far(scale) and not sane(self.coef * scale):
             raise Diverged(beyond("a coefficient becomes", np.abs(self.coef).max() * scale))
@@ -167,15 +166,15 @@ class Function:
 
     @staticmethod
     def _far(scale: float) -> bool:
-        """Far from 1 the average would lose digits: then the coefficients take the scale over."""
+        """Is `scale` so far from 1 that the average would lose digits? Then `shrink` resets it to 1."""
         return not 1e-3 < scale < 1e3
 
     def move(self, round: Round, shrink: float, coef: Array | None) -> None:
-        """f <- shrink * f, then the step: `coef` times the example (None: no step), or a step for each feature."""
+        """f <- shrink * f, then the step: `coef` times k(x, .) or z(x) (None: no step), or one step per feature."""
         raise NotImplementedError
 
     def widen(self, keys: Array) -> None:
-        """Make room for new features; `keys` are those of all."""
+        """Make room for new features; `keys` are the keys of all features, old and new."""
         self.run = replace(self.run, keys=keys)
 
     # -- state
@@ -185,7 +184,7 @@ class Function:
         raise NotImplementedError
 
     def restore(self, state: State) -> None:
-        """The inverse of `state`, on a function that has just begun."""
+        """The inverse of `state`, on a new function."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Dual: an expansion and features, into which its smallest terms go."""
+"""Dual: an expansion plus explicit features; when the expansion is full, its smallest terms become features."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class TermsAndWeights(Function):
         f = self.terms
         i = oldest_of_least(np.linalg.norm(f.coef, axis=1), f.born)
         z = self.weights.row(f.basis.row(i))
-        past = np.outer(z, f.past(i)) if self.run.average is True else None  # with "all" it stays a term
+        past = np.outer(z, f.past(i)) if self.run.average is True else None  # with "all" its past is kept as a term
         self.weights.add(np.outer(z, f.scale * f.coef[i]), past)
         f.remove(i)
 
@@ -112,10 +112,10 @@ class TermsAndWeights(Function):
 class Dual(Hypothesis):
     """f = an expansion of at most `budget` terms + features (DualSGD).
 
-    A new term finds room by k-merging: the `merge` terms of least |coef| (older first among equals) become features,
+    When the expansion is full, the `merge` terms of least |coef| (older first among equals) become features:
     coef_i k(x_i, .) -> coef_i <z(x_i), z(.)>. With budget = 0 no terms are stored, and every step updates the feature
-    weights directly. `insert_always` lets a term of coefficient 0 in where the loss has no slope, as the released
-    program does.
+    weights directly. With `insert_always`, rounds in which the slope is zero add a term of coefficient 0, as the
+    released program does.
     """
 
     kernel: Kernel = Gaussian()
@@ -154,12 +154,12 @@ class Dual(Hypothesis):
 
     @property
     def expansion(self) -> Expansion:
-        """Its one half."""
+        """The expansion without a limit; `Dual` removes its terms itself."""
         return Expansion(self.kernel, Unlimited())
 
     @property
     def features(self) -> Features:
-        """Its other half."""
+        """The explicit features."""
         return Features(self.map)
 
     def start(self, run: Run) -> TermsAndWeights:

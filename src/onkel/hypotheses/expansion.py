@@ -1,4 +1,4 @@
-"""Expansion: f is a sum of kernels at stored examples."""
+"""Expansion: f is a sum of kernel functions at stored examples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Unlimited(Budget):
 
 
 class Expansion(Hypothesis):
-    """f(x) = sum_i coef_i k(x_i, x), with terms entering by the rule of a budget."""
+    """f(x) = sum_i coef_i k(x_i, x); a budget decides how new terms enter."""
 
     kernel: Kernel = Gaussian()
     budget: Budget = Unlimited()

@@ -142,7 +142,7 @@ class Features(Hypothesis):
         return averaged(state["weights.coef"], state["weights.base"], state["weights.cumulative"], state["t"])
 
     def widths(self, state: State) -> Array:
-        """By how much its map has learned to stretch each column."""
+        """The factor by which the map has learned to scale each column."""
         return self.map.widths(memories.own("map", state))
 
     def relabel(self, state: State, joining: Joining) -> State:

@@ -1,10 +1,10 @@
-"""Groups: one function for each kernel, all on one table of examples, held together by a norm over the kernels.
+"""Groups: one function per kernel, all on the same stored examples, coupled by a norm over the kernels.
 
 f(x) = sum_j weight_j f_j(x),  f_j = sum_i coef_ij k_j(x_i, .) in the space of kernel j
 
-Every kernel takes the same steps, so the sums over features of an example and all stored ones serve all kernels. A
-`Grouping` says how the lengths |f_j| decide about the kernels: by their weights in the answer (`DualNorm`), or by how
-much each is shrunk after a round, to nothing if it is too short (`Proximal`).
+All kernels take the same steps, so sums over features are computed once and used by all kernels. A `Grouping` selects
+kernels by their RKHS norms |f_j|: by the weights in the score (`DualNorm`), or by shrinking each f_j after a round, to
+zero if its norm is small (`Proximal`).
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Grouping(Part):
-    """What the lengths |f_j| decide: here nothing, f is the sum of the f_j."""
+    """How the norms |f_j| select kernels. In this base class they do not: f is the sum of the f_j."""
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         return (cls(),)
 
     def weights(self, lengths: Array) -> Array:
-        """The weight of each f_j in the answer."""
+        """The weight of each f_j in the score."""
         return np.ones(len(lengths))
 
     def factors(self, lengths: Array, t: int) -> Array | None:
-        """What each f_j is multiplied by at the end of round t; None: it stays."""
+        """The factors by which the f_j are multiplied at the end of round t; None: no change."""
         return None
 
 
 class DualNorm(Grouping):
-    """weight_j = (|f_j| / |f|_q)^(q - 2) / q, with |f|_q the q-norm of the lengths and q = max(2, 2 ln m).
+    """weight_j = (|f_j| / |f|_q)^(q - 2) / q, with |f|_q the q-norm of the |f_j|, q = max(2, 2 ln m), m kernels.
 
-    weight_j f_j is the gradient of |f|_q^2 / (2 q): steps are taken in the dual, answers given in the primal.
+    weight_j f_j is the gradient of |f|_q^2 / (2 q): steps are taken in the dual, scores computed in the primal.
     """
 
     @staticmethod
     def order(kernels: int) -> float:
-        """q, for so many kernels."""
+        """q for this number of kernels."""
         return max(2.0, 2 * math.log(kernels))
 
     def weights(self, lengths: Array) -> Array:
@@ -67,7 +67,7 @@ class Proximal(Grouping):
     """The proximal step of c/2 (sum_j |f_j|)^2 (`squared`), or of c sum_j |f_j|, with c = lam eta / sqrt(t).
 
     f_j <- max(0, 1 - th / |f_j|) f_j. Not squared: th = c. Squared: th = c / (1 + r c) times the sum of the r largest
-    lengths, where r is the largest index whose r-th largest length is above th.
+    norms, with the largest r for which the r-th largest norm exceeds th.
     """
 
     eta: float = 0.1
@@ -97,9 +97,9 @@ class Proximal(Grouping):
 
 
 class DualStep(Update):
-    """f <- f - min(weight, 1 - margin / bound) * slope * k(x, .), of the hinge loss 1 - margin.
+    """f <- f - min(weight, 1 - margin / bound) * slope * k(x, .), for the hinge loss.
 
-    `bound` is an upper bound on the squared q-norm of the lengths sqrt(k_j(x, x)) of an example: m^(2 / q) for m
+    `bound` is an upper bound on the squared q-norm of the numbers sqrt(k_j(x, x)) of an example: m^(2 / q) for m
     kernels with k_j(x, x) <= 1.
     """
 
@@ -124,7 +124,7 @@ class GroupedExpansion(Hypothesis):
     """f = sum_j weight_j f_j, f_j = sum_i coef_ij k_j(x_i, .).
 
     A new term has the same coefficient in every kernel; the grouping may then shrink each f_j by its own factor.
-    With `normalize` k_j(x, z) stands for k_j(x, z) / sqrt(k_j(x, x) k_j(z, z)).
+    With `normalize`, each kernel is replaced by k_j(x, z) / sqrt(k_j(x, x) k_j(z, z)).
     """
 
     kernels: tuple[Kernel, ...] = (Gaussian(),)
@@ -145,7 +145,7 @@ class GroupedExpansion(Hypothesis):
     # -- what is in a state
 
     def shares(self, state: State) -> Array:
-        """What is left of each term in each kernel (terms, kernels), without the common scales."""
+        """The factor by which each term was shrunk in each kernel (terms, kernels), without the common scales."""
         return np.asarray(state["basis.share"])
 
     def lengths(self, state: State) -> Array:
@@ -153,11 +153,11 @@ class GroupedExpansion(Hypothesis):
         return np.sqrt(state["groups.norm2"])
 
     def kernel_weights(self, state: State) -> Array:
-        """The weight of each kernel in the answer."""
+        """The weight of each kernel in the score."""
         return self.grouping.weights(self.lengths(state))
 
     def terms(self, state: State, run: Run) -> Stored:
-        """With a coefficient for each term, kernel and output: (terms, kernels, outputs)."""
+        """The terms, with coefficients of shape (terms, kernels, outputs)."""
         factor = self.kernel_weights(state) * state["groups.scale"] * self.shares(state)
         coef = factor[:, :, None] * state["basis.coef"][:, None]
         return Stored(rows_of(state, "basis", run.columns), coef, state["basis.born"][:, 0])
@@ -169,9 +169,9 @@ class GroupedExpansion(Hypothesis):
 class Groups(OnBasis):
     """f = sum_j weight_j f_j, f_j = scale_j sum_i share_ij coef_i k_j(x_i, .).
 
-    share_ij scale_j is the factor by which f_j has been shrunk since term i entered; nothing else differs between the
-    coefficients of a term in different kernels. A kernel that was shrunk to nothing has shares of exactly 0, and a term
-    without any share leaves. |f_j|^2 is carried along, and computed anew in the rounds 4^5, 4^6, ..., so seldom that it
+    share_ij scale_j is the factor by which f_j has been shrunk since term i entered; apart from it, a term has the same
+    coefficient in all kernels. A kernel that was shrunk to zero has shares of exactly 0; a term whose shares are all 0
+    is removed. |f_j|^2 is updated with each step, and computed anew in the rounds 4^5, 4^6, ..., so rarely that this
     costs less than the rounds between.
     """
 
@@ -186,7 +186,7 @@ class Groups(OnBasis):
 
     @property
     def shares(self) -> Array:
-        """What is left of each term in each kernel, without `scales`."""
+        """The factor by which each term was shrunk in each kernel, without `scales`."""
         return self.basis["share"]
 
     @property
@@ -196,7 +196,7 @@ class Groups(OnBasis):
 
     @property
     def weights(self) -> Array:
-        """Of the kernels, in the answer."""
+        """The weight of each kernel in the score."""
         return self.grouping.weights(self.lengths)
 
     # -- scoring
@@ -206,7 +206,7 @@ class Groups(OnBasis):
             raise TooLarge(f"k(x, x) is {diagonal.max()}; its values are too large for the kernels: scale the features")
 
     def row(self, x: Row) -> Array:
-        """k_j(x_i, x), (kernels, terms); 0 for kernels without a share."""
+        """k_j(x_i, x), of shape (kernels, terms); 0 for kernels that were shrunk to zero."""
         alive = np.asarray(self.shares.any(axis=0))
         if not alive.any():
             return np.zeros((len(self.kernels), self.n))
@@ -219,7 +219,7 @@ class Groups(OnBasis):
         return (diagonal > 0).astype(np.float64) if self.normalize else diagonal
 
     def _unit(self, x: Row) -> Array:
-        """1 / sqrt(k_j(x, x)) of the kernels before normalisation; 0 where k_j(x, x) <= 0."""
+        """1 / sqrt(k_j(x, x)), kernels not normalised; 0 where k_j(x, x) <= 0."""
         diagonal = self._raw_diagonal(x)
         return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=diagonal > 0)
 
@@ -228,7 +228,7 @@ class Groups(OnBasis):
         return self._values(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()), every)[:, 0]
 
     def _values(self, totals: Totals, wanted: Array) -> Array:
-        totals = cache(totals)  # kernels that compare features alike have the same sums
+        totals = cache(totals)  # kernels with the same `pair` share their sums
         rows = {j: self.kernels[j].row(totals) for j in np.flatnonzero(wanted)}
         values = np.zeros((len(self.kernels), *next(iter(rows.values())).shape))
         values[list(rows)] = list(rows.values())
@@ -238,7 +238,7 @@ class Groups(OnBasis):
         return float(self.diagonal(x).max())
 
     def blocks(self, k: Array) -> Array:
-        """f_j(x) from the rows, (kernels, outputs)."""
+        """f_j(x) from the kernel rows, of shape (kernels, outputs)."""
         return np.asarray(self.scales[:, None] * ((k * self.shares.T) @ self.coef))
 
     def scores(self, k: Array) -> Array:
@@ -272,12 +272,12 @@ class Groups(OnBasis):
         self.scales[far] = 1.0
 
     def _drop_empty(self) -> None:
-        """Terms without a share leave."""
+        """Remove terms whose shares are all 0."""
         for i in np.flatnonzero(~self.shares.any(axis=1))[::-1]:
             self.basis.remove(i)
 
     def _measure(self) -> None:
-        """|f_j|^2 = sum_i coef_ij f_j(x_i)."""
+        """Compute |f_j|^2 = sum_i coef_ij f_j(x_i) anew."""
         norm2 = np.zeros(len(self.kernels))
         for i in range(self.n):
             norm2 += self.shares[i] * (self.blocks(self.row(self.basis.row(i))) @ self.coef[i])

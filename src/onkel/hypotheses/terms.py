@@ -1,4 +1,4 @@
-"""Terms: a function that is a sum of kernels at stored examples; and budgets, by whose rules terms come and go."""
+"""Terms: a sum of kernel functions at stored examples; Budget: the rule by which terms are added and removed."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Budget(Part):
     """How a new term enters an expansion.
 
-    `insert` is called every round, after f was shrunk. It decides by `f.append`, `f.remove`, `f.change`, `f.add` and
+    `insert` is called every round, after f was shrunk. It changes f by `f.append`, `f.remove`, `f.change`, `f.add` and
     `f.shrink`, and leaves at most `most` terms.
 
-    What it keeps beside each term is named in `columns`, with a kind: "scores" (one number for each output, linear in
-    f), "weight" (one number that grows and shrinks with f), both divided by `f.scale`, or "number" (one number that
-    stays as it is). What it remembers besides is made by `start`; entries of that memory that depend on the outputs
-    are named in `per_output`, with their kind (see `core.outputs`).
+    Numbers kept with each term are named in `columns`, with a kind: "scores" (one number for each output, linear in f),
+    "weight" (one number that scales with f) or "number" (one number that does not). "scores" and "weight" are stored
+    divided by `f.scale`. All other memory is made by `start`; its entries that depend on the outputs are named in
+    `per_output`, with their kind (see `core.outputs`).
 
-    Where a rule says "the oldest among equals", values within a relative 1e-9 count as equal: in exact arithmetic
-    they often are, and rounding must not pick the victim.
+    In a rule, "the oldest among equals" means that values which differ only by rounding count as equal (`core.ties`).
 
-    In a pool with a common budget, `round.room` is the number of terms that may still be added. If it is 0, a budget
+    In a pool with a shared budget, `round.room` is the number of terms that may still be added. If it is 0, a budget
     that offers "room" removes one of its own terms first; if it has no terms, the new term is dropped.
     """
 
@@ -56,21 +55,21 @@ class Budget(Part):
         return math.inf if budget is None else float(budget)
 
     def start(self, run: Run) -> Memory:
-        """What is remembered between rounds: numbers, arrays, `Random` streams and tables by name."""
+        """The initial memory: numbers, arrays, `Random` streams and tables by name."""
         return {}
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
-        """Let the term in, by this budget's rule; `coef` is None where the update offers none."""
+        """Add the new term according to this budget's rule; `coef` is None if the update offers no term."""
         raise NotImplementedError
 
     def relabel(self, columns: State, memory: State, joining: Joining) -> tuple[State, State]:
-        """Its columns and its memory with more outputs, where classes join."""
+        """The columns and the memory of this budget after classes were added."""
         linear = {name: kind for name, kind in self.columns.items() if kind == "scores"}
         return joining.all(linear, columns), joining.all(self.per_output, memory)
 
 
 class OnBasis(Function):
-    """A function that stores examples, in the table `basis`."""
+    """A function that stores examples in the table `basis`."""
 
     basis: Basis
 
@@ -89,7 +88,7 @@ class OnBasis(Function):
 
 
 class Terms(OnBasis):
-    """f(x) = scale * sum_i coef_i k(x_i, x) + bias, with terms entering by the rule of a budget.
+    """f(x) = scale * sum_i coef_i k(x_i, x) + bias; a budget decides how new terms enter.
 
     Terms sit in slots: `remove(i)` moves the last term to slot i.
     """
@@ -101,8 +100,8 @@ class Terms(OnBasis):
         self.scaled = ["coef", *(name for name, kind in budget.columns.items() if kind != "number")]
         named = {"coef": run.outputs, "born": 1, **widths} | ({"base": run.outputs} if run.average else {})
         self.basis = Basis(run.columns, run.dtype, run.sparse, named)
-        self.dead = self.basis.fresh({"coef": run.outputs, "born": 1})  # average="all": terms that once lived
-        self.bias = np.zeros(run.outputs)  # stays 0 but for budgets with an intercept
+        self.dead = self.basis.fresh({"coef": run.outputs, "born": 1})  # average="all": removed terms
+        self.bias = np.zeros(run.outputs)  # stays 0 except for budgets with an intercept
         self.bias_sum = np.zeros(run.outputs)  # over the rounds
         self.memory, self._first = memories.begin(budget, run), memories.begin(budget, run)
 
@@ -127,7 +126,7 @@ class Terms(OnBasis):
         return float(self.kernel.row(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()))[0])
 
     def matrix(self) -> Array:
-        """k(x_i, x_j) of all terms."""
+        """The kernel matrix of the terms, k(x_i, x_j)."""
         return np.array([self.row(self.basis.row(i)) for i in range(self.n)]).reshape(self.n, self.n)
 
     # -- scoring
@@ -158,7 +157,7 @@ class Terms(OnBasis):
 
     def move(self, round: Round, shrink: float, coef: Array | None) -> None:
         self.shrink(shrink)
-        if round.room <= 0 and self.n == 0:  # none of its own can make room
+        if round.room <= 0 and self.n == 0:  # there is no term to remove
             coef = None
         try:
             self.budget.insert(self, round, coef, self.memory)
@@ -175,11 +174,11 @@ class Terms(OnBasis):
         memories.check(self.budget, self.memory, self._first)
 
     def append(self, round: Round, coef: Array, **named: Any) -> None:
-        """Add the term coef * k(x, .) of the example."""
+        """Add the term coef * k(x, .) of the current example."""
         self.enter(round.x, round.t, coef, **named)
 
     def enter(self, x: Row, born: float, coef: Array, **named: Any) -> None:
-        """Add a term on any row, be it one that never arrived."""
+        """Add a term at any row, which need not be an example of the stream."""
         if np.shape(coef) != (self.run.outputs,):
             what = "None" if coef is None else f"of shape {np.shape(coef)}"
             raise TypeError(f"{self.budget!r} adds a term whose coefficients are {what}, not ({self.run.outputs},)")
@@ -192,7 +191,7 @@ class Terms(OnBasis):
         self.basis.append(x, coef=inner, born=born, base=-self.cumulative * inner, **named)
 
     def change(self, coef: Array) -> None:
-        """Give the terms new coefficients (still without `scale`)."""
+        """Replace the coefficients of all terms (without the factor `scale`)."""
         if np.shape(coef) != self.coef.shape:
             raise TypeError(f"{self.budget!r} gives coefficients of shape {np.shape(coef)}, not {self.coef.shape}")
         if self.run.average:
@@ -200,7 +199,7 @@ class Terms(OnBasis):
         self.coef[:] = coef
 
     def past(self, i: int) -> Array:
-        """With averages: the sum of term i's coefficient over the rounds."""
+        """The sum of term i's coefficient over the rounds, for averages."""
         return np.asarray(self.cumulative * self.coef[i] + self.base[i])
 
     def add(self, step: Array, coef: Array) -> None:
@@ -208,7 +207,7 @@ class Terms(OnBasis):
         self.change(self.coef + np.outer(step, coef / self.scale))
 
     def remove(self, i: int) -> None:
-        """Drop term i; the last term takes its place."""
+        """Remove term i; the last term takes its place."""
         if not 0 <= i < self.n:
             raise IndexError(f"{self.budget!r} removes term {i}, but the {self.n} terms are 0 to {self.n - 1}")
         if self.run.average == "all":
@@ -217,7 +216,7 @@ class Terms(OnBasis):
         self._begin_afresh()
 
     def _begin_afresh(self) -> None:
-        """Where no term is left nothing refers to them."""
+        """Reset `scale` and `cumulative` if no term is left that uses them."""
         if self.n == 0:
             self.scale, self.cumulative = 1.0, 0.0
 
@@ -240,7 +239,7 @@ class Terms(OnBasis):
 
     @property
     def _intercept(self) -> tuple[str, ...]:
-        """What is saved of it."""
+        """The names of the arrays of the intercept that are saved."""
         if "intercept" not in self.budget.offers:
             return ()
         return ("bias", "bias_sum") if self.run.average else ("bias",)
