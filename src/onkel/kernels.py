@@ -1,10 +1,10 @@
 """Kernels: k(x, z) = shape( sum_j pair(x_j, z_j) ).
 
-`pair` compares two features, `shape` turns the sum over features into the kernel value. Nothing here
-knows how rows are stored: the hypothesis hands a kernel the function `totals(pair)`, which computes the
-sums for every stored row at once, and gets back the row of kernel values. (For sparse rows the storage
-uses that pair(x, z) - pair(0, z) is zero wherever x is.) A `pair` that needs no field is static: kernels that
-differ only in their shape then have one, and its sums serve all of them.
+`pair` compares two features, `shape` turns the sum over features into the kernel value. This module does not know how
+rows are stored: the hypothesis passes a kernel the function `totals(pair)`, which computes the sums for all stored
+rows, and the kernel returns the row of kernel values. For sparse rows the storage relies on pair(0, 0) = 0.
+A `pair` that needs no field is static: kernels that differ only in `shape` then share it, and its sums are computed
+once for all of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Kernel(Part):
     """A positive (semi)definite function of two examples."""
 
     def pair(self, x: Array, z: Array) -> Array:
-        """The contribution of one feature, elementwise."""
+        """The contribution of each feature, elementwise."""
         raise NotImplementedError
 
     def shape(self, total: Array) -> Array:
@@ -54,24 +54,24 @@ class Kernel(Part):
 
     @property
     def unit(self) -> bool:
-        """Is k(x, x) = 1, whatever x?"""
+        """Is k(x, x) = 1 for all x?"""
         return False
 
     @property
     def bounded(self) -> bool:
-        """Is k(x, x) at most a constant, whatever x?"""
+        """Is k(x, x) at most a constant for all x?"""
         return True
 
     def frequencies(self, u: Array) -> Array:
-        """Draws from the spectrum of this kernel at width 1, made of uniform numbers u.
+        """Draws from the spectrum of this kernel at gamma = 1, made from uniform numbers u.
 
-        With omega = frequency * these, cos(<omega, x - z>) is k(x, z) on average.
+        If omega is `frequency` times such a draw, the expectation of cos(<omega, x - z>) is k(x, z).
         """
         raise ValueError(f"{self!r} has no random features: use Gaussian, Laplacian or Cauchy")
 
     @property
     def frequency(self) -> float:
-        """By how much its spectrum is wider than that at width 1."""
+        """How many times wider the spectrum is than at gamma = 1."""
         raise ValueError(f"{self!r} has no random features: use Gaussian, Laplacian or Cauchy")
 
     def __call__(self, X: ArrayLike, Z: ArrayLike | None = None) -> Array:
@@ -136,7 +136,7 @@ class Polynomial(_Inner):
 
 
 class _Width(Kernel):
-    """Kernels with a width `gamma`; "auto" stands for 1 / number of features."""
+    """Kernels with a parameter `gamma`; "auto" means 1 / number of features."""
 
     gamma: float | str = "auto"
 
@@ -149,12 +149,12 @@ class _Width(Kernel):
 
     @property
     def width(self) -> float:
-        """gamma as a number; "auto" must have been resolved."""
+        """gamma as a number; call `resolve` first if it is "auto"."""
         return float(self.gamma)
 
 
 class Sigmoid(_Width):
-    """k(x, z) = tanh(gamma <x, z> + coef0); not positive definite for every choice."""
+    """k(x, z) = tanh(gamma <x, z> + coef0); not positive definite for all gamma and coef0."""
 
     coef0: float = 0.0
 
@@ -178,12 +178,12 @@ _FAINT = 64 * np.finfo(np.float64).tiny
 
 
 def _decayed(exponent: Array) -> Array:
-    """exp(-exponent), less so little that what remains is 0 or no subnormal number: votes are about signs."""
+    """exp(-exponent) minus a tiny number, at least 0: no sign of a score depends on subnormal values."""
     return np.maximum(np.exp(-exponent) - _FAINT, 0)
 
 
 class _Decay(_Width):
-    """Kernels exp(-gamma distance); a distance summed from sparse rows may round below zero."""
+    """Kernels exp(-gamma distance). The distance is clipped at 0: with sparse rows it may round below."""
 
     @property
     def unit(self) -> bool:
@@ -194,7 +194,7 @@ class _Decay(_Width):
 
 
 class Gaussian(_Decay):
-    """k(x, z) = exp(-gamma |x - z|^2); a published sigma is gamma = 1 / (2 sigma^2)."""
+    """k(x, z) = exp(-gamma |x - z|^2); a width sigma corresponds to gamma = 1 / (2 sigma^2)."""
 
     traits: ClassVar[tuple[str, ...]] = ("gaussian",)
 
@@ -225,7 +225,7 @@ class Laplacian(_Decay):
     def pair(x: Array, z: Array) -> Array:
         return np.asarray(np.abs(x - z))
 
-    def frequencies(self, u: Array) -> Array:  # a Cauchy distribution for each feature
+    def frequencies(self, u: Array) -> Array:  # Cauchy distributed, independently for each feature
         return np.asarray(np.tan(np.pi * (u - 0.5)))
 
     @property
@@ -250,7 +250,7 @@ class Cauchy(_Width):
     def shape(self, total: Array) -> Array:
         return _decayed(np.maximum(total, 0))
 
-    def frequencies(self, u: Array) -> Array:  # a Laplace distribution for each feature
+    def frequencies(self, u: Array) -> Array:  # Laplace distributed, independently for each feature
         return np.asarray(-np.sign(u - 0.5) * np.log1p(-2 * np.abs(u - 0.5)))
 
     @property
@@ -284,7 +284,7 @@ class Constant(Kernel):
 
 
 class _Combination(Kernel):
-    """Several kernels combined value by value."""
+    """Several kernels whose values are combined."""
 
     kernels: tuple[Kernel, ...] = ()
 
@@ -347,7 +347,7 @@ _NAMED: dict[str, type[Kernel]] = {
 
 
 def as_kernel(kernel: Kernel | str) -> Kernel:
-    """The kernel itself, or the one a name stands for with its default fields."""
+    """The kernel itself, or the kernel with this name and default fields."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str) and kernel in _NAMED:

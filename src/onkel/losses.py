@@ -1,14 +1,14 @@
-"""Losses: how bad are the scores s for the target y, and in which direction would they be better.
+"""Losses: the value of a loss and its gradient with respect to the scores.
 
-`loss(y, s)` returns the value l(y, s) and the slope dl/ds, one number per output.
+`loss(y, s)` returns the value l(y, s) for target y and scores s, and the slope dl/ds, one number per output.
 
-- One output and a classification loss: y is -1 or +1 and the margin is q = y s.
-- Several outputs: y is a class index and the margin is q = s[y] - s[rival], the rival being the best
-  other class (lowest index on ties). The slope is l'(q) on y and -l'(q) on the rival.
-- Regression losses: y is real; they are functions of the residual r = s - y.
+- Classification with one output: y is -1 or +1 and the margin is q = y s.
+- Classification with several outputs: y is a class index and the margin is q = s[y] - s[rival]. The rival is the other
+  class with the best score (lowest index on ties). The slope is l'(q) for y and -l'(q) for the rival.
+- Regression: y is real, and losses are functions of the residual r = s - y.
 
-A loss with a threshold (the hinge's margin, the tube of a regression loss) names its field in
-`threshold`; an update may move it from round to round (`at`).
+A loss with a threshold (the margin of the hinge, the tube of a regression loss) names that field in
+`threshold`; an update may change it from round to round (`at`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Loss(Part):
-    """Value and slope in the scores."""
+    """Value, and gradient with respect to the scores."""
 
-    threshold: ClassVar[str | None] = None  # name of the field an update may move
+    threshold: ClassVar[str | None] = None  # name of the field that an update may change
     task: ClassVar[str] = ""
 
     @property
@@ -37,12 +37,12 @@ class Loss(Part):
         raise NotImplementedError
 
     def each(self, y: float, S: Array) -> tuple[Array, Array]:
-        """Values and slopes for one target and rows of scores."""
+        """Values and slopes for one target and several rows of scores."""
         values, slopes = zip(*(self(y, s) for s in S), strict=True)
         return np.array(values), np.array(slopes)
 
     def at(self, threshold: float | None) -> Self:
-        """This loss with its threshold moved (None: as it is)."""
+        """This loss with another threshold (None: unchanged)."""
         if threshold is None or self.threshold is None:
             return self
         moved = object.__new__(type(self))  # no __post_init__: an adaptive threshold may be negative
@@ -51,7 +51,7 @@ class Loss(Part):
 
 
 def rival(y: int, s: Array) -> int:
-    """The class with the best score among those other than y; lowest index on ties."""
+    """The class other than y with the best score; lowest index on ties."""
     others = s.copy()
     others[y] = -np.inf
     return int(np.argmax(others))
@@ -93,10 +93,10 @@ class MarginLoss(Loss):
 
 
 class Mistake(MarginLoss):
-    """The perceptron's loss: 1 on a mistake (or a margin of at most `margin`), with slope 1.
+    """The perceptron's loss: value 1 and slope -1 in the margin on a mistake, or if the margin is at most `margin`.
 
-    One output: a mistake is q <= 0, so a score of 0 counts; with `strict_sign` it is sgn(s) != y with
-    sgn(0) = +1, as some released programs have it. Several outputs: a mistake is argmax != y.
+    One output: a mistake is q <= 0, so a score of 0 is a mistake; with `strict_sign` a mistake is sgn(s) != y with
+    sgn(0) = +1, as in some released programs. Several outputs: a mistake is argmax s != y.
     """
 
     margin: float = 0.0
@@ -129,7 +129,7 @@ class Mistake(MarginLoss):
 
 
 class Hinge(MarginLoss):
-    """max(0, margin - q); `closed` also gives a slope at q = margin exactly."""
+    """max(0, margin - q); with `closed` the slope at q = margin is -1, not 0."""
 
     margin: float = 1.0
     closed: bool = False
@@ -211,7 +211,7 @@ class ResidualLoss(Loss):
 
 
 class Squared(ResidualLoss):
-    """r^2 / 2, without slope inside the tube |r| <= epsilon; epsilon 0: no tube."""
+    """r^2 / 2, but value and slope 0 inside the tube |r| <= epsilon; epsilon 0: no tube."""
 
     epsilon: float = 0.0
     threshold: ClassVar[str | None] = "epsilon"
@@ -277,7 +277,7 @@ class Huber(ResidualLoss):
 
 
 class Quantile(ResidualLoss):
-    """The pinball loss, whose minimiser is the given quantile: q |r| below the target, (1 - q) |r| above."""
+    """The pinball loss, minimal at the given quantile q: q |r| for scores below the target, (1 - q) |r| above."""
 
     quantile: float = 0.5
     traits: ClassVar[tuple[str, ...]] = ("piecewise linear", "largest slope not 1")
@@ -309,7 +309,7 @@ _NAMED: dict[str, type[Loss]] = {
 
 
 def as_loss(loss: Loss | str, task: str, **fields: Any) -> Loss:
-    """The loss itself, or the one a name stands for; `fields` it has are set on a named one."""
+    """The loss itself, or the loss with this name; a named loss gets those of the `fields` that it has."""
     if isinstance(loss, str) and loss in _NAMED:
         kind = _NAMED[loss]
         known = kind().get_params(deep=False)
@@ -322,7 +322,7 @@ def as_loss(loss: Loss | str, task: str, **fields: Any) -> Loss:
 
 
 def _check_pair(loss: Loss) -> None:
-    """A loss of one's own that forgets its derivative is told so before it meets an example."""
+    """Raise ValueError if a user's loss returns no derivative, before any example is learned."""
     for kind, name in ((MarginLoss, "of_margin"), (ResidualLoss, "of_residual")):
         if isinstance(loss, kind) and getattr(type(loss), name) is not getattr(kind, name):
             made = getattr(loss, name)(0.0)

@@ -1,12 +1,13 @@
-"""Maps: explicit features z(x) of a kernel, <z(x), z(x')> being k(x, x') or nearly so.
+"""Maps: explicit features z(x) of a kernel, such that <z(x), z(x')> approximates k(x, x').
 
-Random Fourier features are z(x) = [cos q, sin q] / sqrt(D) with D projections q = <omega, x>, the omega drawn from
-the spectrum of the kernel; |z(x)| = 1. `draw(keys, seed)` gives the numbers a run is fixed to. Those of `Fourier`
-and `Reparameterized` belong to (seed, key of the feature, component), where the key is made from the feature's
-name, or is its column: features may appear later, their order means nothing, and two machines agree. Those of
-`Orthogonal` and `Fastfood` belong to (seed, number of columns), which is settled by the first call.
+Random Fourier features are z(x) = [cos q, sin q] / sqrt(D) with D projections q = <omega, x>, where the omega are drawn
+from the spectrum of the kernel; |z(x)| = 1. `draw(keys, seed)` returns the random numbers of a run. For `Fourier` and
+`Reparameterized` they depend on the seed, the key of the feature and the component only; the key is made from the name
+of the feature, or is its column. So features may appear later, in any order, and all machines draw the same numbers.
+For `Orthogonal` and `Fastfood` they depend on the seed and the number of columns, which the first call fixes.
 
-A map that learns has a memory (`start`) and moves it in `adapt`. `Nystrom` is not random: it belongs to landmarks.
+A map that learns has a memory, made by `start(columns)` and changed by `adapt`. `Nystrom` is not random: its features
+come from landmarks.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from onkel.kernels import Cauchy, Gaussian, Kernel, Laplacian, Linear
 Array = np.ndarray[Any, np.dtype[Any]]
 Drawn = dict[str, Array]
 
-_WORTH_KEEPING = 1 << 20  # draws, 8 MB of them
-LEAST = {"float64": 1e-10, "float32": 1e-5}  # eigenvalues, relative to the largest
+_WORTH_KEEPING = 1 << 20  # largest number of draws that is cached (8 MB)
+LEAST = {"float64": 1e-10, "float32": 1e-5}  # smallest eigenvalue that is kept, relative to the largest
 
 
 def keys_of(names: Iterable[Any]) -> Array:
-    """A number for each name of a feature; a whole number stands for itself, so that column 3 is the feature 3."""
+    """A key for each feature name; an integer is its own key, so column 3 is the feature with the integer name 3."""
 
     def key(name: Any) -> int:
         try:
@@ -65,7 +66,7 @@ class Map(Part):
         raise NotImplementedError
 
     def redraw(self, columns: int, keys: Array, seed: int) -> Drawn:
-        """The random numbers of a run that had `columns` columns and now has these."""
+        """The random numbers of a run that had `columns` columns and now has columns with these keys."""
         if len(keys) != columns and not self.grows:
             raise ValueError(
                 f"{type(self).__name__} was drawn for {columns} features and cannot take another: name all of them in "
@@ -74,22 +75,22 @@ class Map(Part):
         return self.draw(keys, seed)
 
     def start(self, columns: int) -> Memory:
-        """What it learns, as it is in the beginning: arrays with one number for each column."""
+        """The initial memory of a map that learns: arrays with one number for each column."""
         return {}
 
     def widths(self, memory: Memory) -> Array:
-        """By how much it has learned to stretch each column."""
+        """The factor by which the map has learned to scale each column."""
         raise TypeError(f"{self!r} learns no widths")
 
     def stretches(self, seed: int) -> Hashable:
-        """Equal for maps whose directions are one draw, `spectrum`, times the `frequency` of the kernel; None: no draw.
+        """A key that is equal for maps whose directions differ only by the factor `frequency` of the kernel.
 
-        The projections of such maps need to be computed but once.
+        Such maps share the draw `spectrum`, so their projections are computed only once. None: the map shares no draw.
         """
         return None
 
     def spectrum(self, keys: Array, seed: int) -> Array:
-        """That draw."""
+        """The draw that maps with the same `stretches` share."""
         raise NotImplementedError
 
     def twin_fields(self, run: Any, draws: Mapping[Any, Any]) -> dict[str, Any]:
@@ -107,20 +108,20 @@ class Map(Part):
         return np.concatenate([np.cos(q), np.sin(q)], axis=1) / math.sqrt(self.components)
 
     def length2(self, z: Array) -> float:
-        """|z|^2, here of a sine and a cosine for each component."""
+        """|z|^2; 1 for features that are a sine and a cosine for each component."""
         return 1.0
 
     def reach(self, drawn: Drawn, dtype: Any) -> float:
-        """How large |x_1| + |x_2| + ... may be without projections that overflow."""
+        """The upper limit of |x_1| + |x_2| + ... up to which projections do not overflow."""
         return float(np.finfo(dtype).max) / (1e6 * max(1.0, *(float(np.abs(n).max(initial=0)) for n in drawn.values())))
 
     def adapt(self, x: Row, z: Array, dz: Array, drawn: Drawn, memory: Memory) -> None:
-        """Learn from an example, dz being the slope of the loss in its features z."""
+        """Learn from an example; dz is the gradient of the loss with respect to its features z."""
 
 
 @lru_cache(maxsize=4)
 def _spectrum(kernel: Kernel, seed: int, components: int, keys: bytes) -> Array:
-    """Draws of late, kept: a run that differs from one before in its width or step alone begins at once."""
+    """A cache of recent draws: runs that differ only in the kernel's width or in the step share them."""
     drawn = kernel.frequencies(uniforms(seed, "features", np.frombuffer(keys, np.uint64), components)).T
     drawn.flags.writeable = False
     return drawn
@@ -150,9 +151,10 @@ class Fourier(Map):
 class Reparameterized(Fourier):
     """Fourier features whose widths are learned, one for each feature of the input (RRF).
 
-    omega_nj = exp(g_j) e_nj with e drawn once, for the kernel at width 1. g starts at the width of `kernel`, and
-    g <- g - eta dl/dg, with dl/dg_j = exp(g_j) x_j sum_n e_nj (dz_sin,n cos q_n - dz_cos,n sin q_n) / sqrt(D), is
-    kept within -clip .. clip. A slope too large to be a number moves nothing.
+    omega_nj = exp(g_j) e_nj, where e is drawn once, for the kernel at gamma = 1, and g starts at the width of `kernel`.
+    Each step is g <- g - eta dl/dg, clipped to -clip .. clip, with
+    dl/dg_j = exp(g_j) x_j sum_n e_nj (dz_sin,n cos q_n - dz_cos,n sin q_n) / sqrt(D). An entry of dl/dg that is not a
+    number counts as 0.
     """
 
     eta: float = 0.0
@@ -201,7 +203,7 @@ class Reparameterized(Fourier):
 
 
 class Rotated(Map):
-    """Maps whose directions are drawn together: for the Gaussian, and for a fixed number of columns."""
+    """Maps whose directions are drawn together; only for Gaussian kernels and a fixed number of columns."""
 
     grows: ClassVar[bool] = False
 
@@ -210,9 +212,9 @@ class Rotated(Map):
         self._require("kernel", isinstance(self.kernel, Gaussian), "Gaussian: these directions come in all rotations")
 
     def blocks(self, columns: int) -> tuple[int, int]:
-        """Number and size of the blocks of a structured matrix, in which x is padded with zeros to a power of 2.
+        """Number and size of the blocks of a structured matrix; x is padded with zeros to that size, a power of 2.
 
-        Never less than 16: signs alone give too few different directions in few dimensions.
+        The size is at least 16: random signs give too few different directions in few dimensions.
         """
         size = max(16, 1 << max(columns - 1, 0).bit_length())
         return -(-self.components // size), size
@@ -222,7 +224,7 @@ class Rotated(Map):
         return fields if "directions" in fields else fields | {"components": self.components, "columns": run.columns}
 
     def project(self, X: Any, drawn: Drawn, memory: Memory) -> Array:
-        """A product with directions, or the structured one: permute, multiply and transform, stage by stage."""
+        """X times the directions; for a structured matrix permute, multiply and transform, stage by stage."""
         if "directions" in drawn:
             return np.asarray(X @ drawn["directions"].T)
         blocks, size = drawn["scale"].shape
@@ -234,10 +236,10 @@ class Rotated(Map):
 
 
 class Orthogonal(Rotated):
-    """Orthogonal random features (Yu et al. 2016): directions at right angles, with the lengths of Gaussian ones.
+    """Orthogonal random features (Yu et al. 2016): orthogonal directions with the lengths of Gaussian vectors.
 
-    `structured` (SORF) has directions sqrt(d) H D_1 H D_2 H D_3 with Hadamard matrices H and random signs D_i, which
-    cost log d each but are slightly biased.
+    With `structured` (SORF) the directions are sqrt(d) H D_1 H D_2 H D_3 with Hadamard matrices H and random signs D_i.
+    They cost log d each but are slightly biased.
     """
 
     structured: bool = False
@@ -268,9 +270,10 @@ class Orthogonal(Rotated):
 
 
 class Fastfood(Rotated):
-    """Directions S H G P H B / sqrt(d) with Hadamard matrices H (Le, Sarlos, Smola 2013), which cost log d each.
+    """Directions S H G P H B / sqrt(d), which cost log d each (Le, Sarlos, Smola 2013).
 
-    B are random signs, P a permutation, G Gaussian numbers, S gives the directions the lengths of Gaussian ones.
+    H is a Hadamard matrix, B random signs, P a permutation, G Gaussian numbers; S gives the directions the lengths of
+    Gaussian vectors.
     """
 
     @classmethod
@@ -293,7 +296,7 @@ class Fastfood(Rotated):
 
 
 def hadamard(v: Array) -> Array:
-    """The Walsh-Hadamard transform along the last axis, unnormalised; its length is a power of 2."""
+    """The unnormalised Walsh-Hadamard transform along the last axis, whose length must be a power of 2."""
     half = 1
     while half < v.shape[-1]:
         pairs = v.reshape(*v.shape[:-1], -1, 2, half)
@@ -306,8 +309,8 @@ def hadamard(v: Array) -> Array:
 class Nystrom(Part):
     """Features of any kernel from landmarks: z(x) = D^-1/2 V' k(x), with K = V D V' the landmarks' kernel matrix.
 
-    Of the eigenvalues the `rank` largest are kept (None: all), and of these only those above 1e-10 of the largest
-    (1e-5 for examples in float32, whose kernel values say nothing about smaller ones).
+    The `rank` largest eigenvalues are kept (None: all) if they exceed 1e-10 times the largest. For examples in float32
+    the limit is 1e-5, as smaller eigenvalues are lost in the rounding of their kernel values.
     """
 
     kernel: Kernel = Gaussian()
