@@ -1,4 +1,4 @@
-"""Budgets: the way a new term enters an expansion."""
+"""Budgets: how a new term enters an expansion."""
 
 from onkel.budgets.base import Bounded
 from onkel.budgets.double_update import DoubleUpdate, DualAscent

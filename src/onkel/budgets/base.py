@@ -1,4 +1,4 @@
-"""What budgets share: room for a number of terms, and what is asked of the terms."""
+"""Base classes of budgets, and functions of the terms that several budgets use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Bounded(Budget):
-    """Budgets of at most `budget` terms."""
+    """Budgets that keep at most `budget` terms."""
 
     budget: int = 100
 
@@ -22,15 +22,15 @@ class Bounded(Budget):
         self._integer("budget", 1)
 
     def full(self, f: Terms, round: Round) -> bool:
-        """Is there no room for another term?"""
+        """Must a term be removed before another enters?"""
         return f.n == self.budget or round.room <= 0
 
 
 class Replace(Bounded):
-    """One term leaves when a new one finds no room; which one is the subclass's `victim`.
+    """When the budget is full, a new term replaces an old one, which the subclass chooses (`victim`).
 
-    `unbiased` multiplies the survivors by n / (n - 1), n being the terms there were, so that a uniform removal keeps
-    E[f]. After a replacement, `cap` scales f down so that no |coefficient| exceeds it (BOGD).
+    `unbiased` multiplies the n - 1 remaining terms by n / (n - 1); if the removed term is drawn uniformly, this keeps
+    E[f]. After a replacement, f is scaled down so that no |coefficient| exceeds `cap` (BOGD).
     """
 
     traits: ClassVar[tuple[str, ...]] = ("room",)
@@ -44,7 +44,7 @@ class Replace(Bounded):
             self._positive("cap")
 
     def victim(self, f: Terms, memory: Memory) -> int:
-        """The slot of the term that leaves."""
+        """The slot of the term to remove."""
         raise NotImplementedError
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
@@ -72,12 +72,12 @@ def term_diagonals(f: Terms) -> Array:
 
 
 def own_output(coef: Array) -> Array:
-    """The output each perceptron term was made for: its only one, or the class with the positive entry."""
+    """The output of each perceptron term's label: the only output, or the class with the positive coefficient."""
     return np.argmax(coef, axis=1) if coef.shape[1] > 1 else np.zeros(len(coef), dtype=int)
 
 
 def own_margins(coef: Array, scores: Array) -> Array:
-    """Margins of scores at the terms' own examples, whose labels their perceptron coefficients tell."""
+    """The margins of scores at the terms' own examples; the labels follow from the perceptron coefficients."""
     if coef.shape[1] == 1:
         return np.sign(coef[:, 0]) * scores[:, 0]
     i, own = np.arange(len(coef)), own_output(coef)
@@ -87,7 +87,7 @@ def own_margins(coef: Array, scores: Array) -> Array:
 
 
 def removed(values: Array, i: int) -> Array:
-    """A copy without entry i, the last one in its place."""
+    """A copy without entry i; the last entry takes its place."""
     rest = values[:-1].copy()
     if i < len(rest):
         rest[i] = values[-1]

@@ -1,9 +1,10 @@
-"""Double updates: a new term takes an old one along, and what leaves goes where it costs the dual least.
+"""Double updates: the dual is maximised over the new term and the old term it conflicts with most.
 
-With a_i = g_i y_i and 0 <= g_i <= limit_i (C times the weight of the example), f = sum_i a_i k(x_i, .) is a feasible
-point of the dual of the hinge, D = sum_i g_i - |f|^2 / 2. Moving the coefficients by -v, so that f loses
-Df = sum_i v_i k(x_i, .), gains DA = -sum_i v_i (y_i - f(x_i)) - |Df|^2 / 2. Terms know f at their own examples (column
-`score`) and their boxes (column `limit`), both divided by scale.
+Let f = sum_i a_i k(x_i, .) with a_i = g_i y_i. If 0 <= g_i <= limit_i (C times the weight of the example), the g_i are
+a feasible point of the dual of the hinge loss, D = sum_i g_i - |f|^2 / 2. The box of term i is this interval for a_i.
+If the coefficients change by -v, f changes by -Df with Df = sum_i v_i k(x_i, .), and D changes by
+DA = -sum_i v_i (y_i - f(x_i)) - |Df|^2 / 2. Each term stores f at its own example (column `score`) and its limit
+(column `limit`), both divided by scale.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from onkel.updates.base import Round
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-RIDGE = 1e-10  # relative, on the diagonal of K: terms may depend on each other, and then the least solution is meant
+RIDGE = 1e-10  # on the diagonal of K, relative to it: if K is singular, the solution is that of minimum norm
 
 
 class Boxed(Budget):
-    """Budgets whose terms stay in boxes."""
+    """Budgets that keep the dual variable of each term between 0 and its limit."""
 
     traits: ClassVar[tuple[str, ...]] = ("own step",)
     columns: ClassVar[Mapping[str, str]] = {"score": "scores", "limit": "weight"}
@@ -45,10 +46,10 @@ class Boxed(Budget):
 
 
 class DoubleUpdate(Boxed):
-    """The new term's weight and that of the term it contradicts most are the best two for the dual (DUOL).
+    """The dual is maximised over the new term and the old term it conflicts with most (DUOL).
 
-    That term b has the least w = y_b y k(x_b, x) of those with a margin y_b f(x_b) below 1. Where there is none, or
-    w > -rho, the new term comes alone, with min(C, loss / k(x, x)).
+    The old term is the b with the least w = y_b y k(x_b, x) of all terms with a margin y_b f(x_b) below 1. If there is
+    none, or w > -rho, only the new term is added, with min(C, loss / k(x, x)).
     """
 
     C: float = 1.0
@@ -67,9 +68,9 @@ class DoubleUpdate(Boxed):
 
 
 def limit_of(round: Round, C: float) -> float:
-    """The upper bound C * weight on the new term's dual variable.
+    """The upper bound C * weight of the new term's dual variable.
 
-    It must be finite: two equal examples with opposite labels drive their variables to the bound.
+    It must be finite: the variables of two equal examples with opposite labels grow to the bound.
     """
     limit = C * round.weight
     if not sane(limit):
@@ -100,12 +101,12 @@ def climb(f: Terms, round: Round, k: Array, limit: float, rho: float) -> bool:
 
 
 def rounding(f: Terms) -> float:
-    """Losses up to this count as zero: unbounded steps leave margins at exactly 1, and rounding must not decide."""
+    """Losses up to this count as zero: many margins are 1 except for rounding, which must not decide."""
     return 1e-5 if f.run.dtype == np.float32 else 1e-9
 
 
 def in_conflict(f: Terms, w: Array) -> int | None:
-    """The term of least w among those of a margin below 1, the oldest among equals."""
+    """The term with the least w among those with a margin below 1; the oldest among equals."""
     margins = np.sign(f.coef[:, 0]) * f.scale * f.basis["score"][:, 0]
     below = margins < 1 - rounding(f)
     return oldest_of_least(np.where(below, w, np.inf), f.born) if below.any() else None
@@ -114,10 +115,10 @@ def in_conflict(f: Terms, w: Array) -> int | None:
 def double_step(
     k: float, k_b: float, w: float, loss: float, loss_b: float, limit: float, room: float
 ) -> tuple[float, float]:
-    """The best weight g <= limit of the new term and growth q <= room of term b, for w <= 0 and positive losses.
+    """The best weight g <= limit of the new term and increase q <= room of term b, for w <= 0 and positive losses.
 
-    They maximise g loss + q loss_b - (k g^2 + k_b q^2 + 2 w g q) / 2, and wish to grow together, so that only the upper
-    bounds matter: the inside, or else the better of two edges.
+    They maximise g loss + q loss_b - (k g^2 + k_b q^2 + 2 w g q) / 2. As w <= 0, a larger g makes a larger q better and
+    vice versa, so only the upper bounds can be active: the maximum is inside, or on the better of two edges.
     """
     determinant = k * k_b - w * w
     if determinant > 1e-12 * k * k_b:
@@ -129,7 +130,7 @@ def double_step(
 
 
 class Box:
-    """The terms as a point of the dual, with the factor `scale` in."""
+    """The coefficients, scores and bounds of all terms, multiplied by `scale`."""
 
     def __init__(self, f: Terms) -> None:
         self.a, self.s, limit = (f.scale * column[:, 0] for column in (f.coef, f.basis["score"], f.basis["limit"]))
@@ -139,26 +140,26 @@ class Box:
         self.least, self.most = np.minimum(0, y * limit), np.maximum(0, y * limit)
 
     def clip(self, v: Array, j: int) -> Array:
-        """The v nearest to this one whose coefficients a - v stay in their boxes, and which takes all of term j."""
+        """The nearest v for which the coefficients a - v stay in their boxes and that of term j becomes 0."""
         v = np.clip(v, self.a - self.most, self.a - self.least)
         v[j] = self.a[j]
         return v
 
 
 def move(f: Terms, step: Array, change: Array) -> None:
-    """Move the coefficients by `step`, which changes f at the terms by `change`; rounding stays in the boxes."""
+    """Move the coefficients by `step`, which changes f at the terms by `change`; clip them to their boxes."""
     box = Box(f)
     f.change(np.clip(box.a + step, box.least, box.most)[:, None] / f.scale)
     f.basis["score"][:, 0] += change / f.scale
 
 
 class DualAscent(Bounded, Boxed):
-    """`DoubleUpdate` on a budget: when full, a term leaves first, and the loss is computed again (BDUOL).
+    """`DoubleUpdate` on a budget: when full, a term is removed first, and the loss is computed again (BDUOL).
 
-    The others take over what they can, within their boxes, of the term j that leaves: nothing ("remove"); the nearest
-    term, in feature space, its projection on that one ("nearest"); all of them its projection on their span, cut off
-    at the boxes ("approximate"), or the best there is in the boxes ("project"). The term with the largest DA leaves,
-    `cheap`: the one that "remove" would choose; and with it those that are left with nothing.
+    The term with the largest DA is removed; `cheap`: the one that "remove" would choose. The removed term is projected
+    on others, as far as their boxes allow: on none ("remove"); on the term nearest in feature space ("nearest"); on all
+    terms, with coefficients clipped to the boxes ("approximate"); or on all terms, at the least distance within the
+    boxes ("project"). Terms whose coefficient becomes 0 are removed, too.
     """
 
     C: float = 1.0
@@ -186,7 +187,7 @@ class DualAscent(Bounded, Boxed):
     def start(self, run: Run) -> Memory:
         if self.maintenance == "remove":
             return {}
-        if self.maintenance == "nearest":  # of each term its nearest (-1: it is alone) and their kernel value, by slot
+        if self.maintenance == "nearest":  # the nearest of each term (-1: no other) and their kernel value, by slot
             return {"nearest": np.zeros(0, np.int64), "affinity": np.zeros(0)}
         return {"K": np.zeros((0, 0)), "factor": Factor(inverse=not self.cheap, dependent=0.0)}
 
@@ -202,7 +203,7 @@ class DualAscent(Bounded, Boxed):
             self._admit(f, k, round.kxx, memory)
 
     def _make_room(self, f: Terms, k: Array, memory: Memory) -> Array:
-        """What is left of the kernel row k."""
+        """Remove a term; returns the kernel row k of the remaining terms."""
         box, diagonal = Box(f), term_diagonals(f)
         size = np.abs(box.a * box.slack) + box.a**2 * diagonal
         j = oldest_of_least(-self._ascents(box, diagonal, memory), f.born, float(size.max()))
@@ -225,7 +226,7 @@ class DualAscent(Bounded, Boxed):
         return k
 
     def _ascents(self, box: Box, diagonal: Array, memory: Memory) -> Array:
-        """DA for every term, or for its plain removal."""
+        """DA of removing each term; with `cheap`, of removing it without projection."""
         removal = -box.a * box.slack - box.a**2 * diagonal / 2
         if self.cheap or self.maintenance == "remove":
             return np.asarray(removal)
@@ -237,7 +238,7 @@ class DualAscent(Bounded, Boxed):
         return np.asarray(-V @ box.slack - ((V @ memory["K"]) * V).sum(axis=1) / 2)
 
     def _to_nearest(self, box: Box, diagonal: Array, memory: Memory) -> tuple[Array, Array]:
-        """For every term its nearest other, and what that one would take over."""
+        """For every term its nearest other term, and by how much that one's coefficient would change."""
         if self.maintenance == "remove":
             return np.zeros(len(box.a), np.int64), np.zeros(len(box.a))
         i = memory["nearest"]
@@ -245,7 +246,7 @@ class DualAscent(Bounded, Boxed):
         return i, np.where(i < 0, 0.0, np.clip(part, box.least[i] - box.a[i], box.most[i] - box.a[i]))
 
     def _share(self, box: Box, j: int, memory: Memory, row: Array | None = None) -> Array:
-        """The v of giving up term j; `row` is that of K^-1, where a rough answer will do."""
+        """The v of removing term j; with `row`, the row of K^-1, a less accurate result."""
         K, factor = memory["K"], memory["factor"]
         v = box.clip(box.a[j] * (residual(factor, K, j) if row is None else row / row[j]), j)
         if self.maintenance == "approximate":
@@ -254,10 +255,10 @@ class DualAscent(Bounded, Boxed):
         least[j] = most[j] = box.a[j]
         return smallest_in_box(K + RIDGE * np.diag(np.diag(K)), v, least, most)
 
-    # -- what is remembered of the terms
+    # -- the memory of kernel values and neighbours
 
     def _admit(self, f: Terms, k: Array, kxx: float, memory: Memory) -> None:
-        """A term has entered."""
+        """Update the memory after a term was added."""
         if "nearest" in memory:
             append_neighbour(f, np.append(k, kxx), memory)
         elif "K" in memory:
@@ -266,7 +267,7 @@ class DualAscent(Bounded, Boxed):
             memory["factor"].append(k, kxx * (1 + RIDGE))
 
     def _dismiss(self, f: Terms, slot: int, memory: Memory) -> None:
-        """A term has left, and the last one taken its slot."""
+        """Update the memory after a term was removed and the last one took its slot."""
         if "nearest" in memory:
             remove_neighbour(f, slot, memory)
         elif "K" in memory:
@@ -277,9 +278,9 @@ class DualAscent(Bounded, Boxed):
 
 
 def residual(factor: Factor, K: Array, j: int) -> Array:
-    """Coefficients of k(x_j, .) less its projection on the other terms: v_j = 1, and K v is 0 elsewhere.
+    """Coefficients of k(x_j, .) minus its projection on the other terms: v_j = 1, and K v is 0 at all other terms.
 
-    From the inverse of K with a ridge, then two corrections with K itself take the ridge's bias away.
+    Solved with the ridge, then improved by two steps of iterative refinement with K itself.
     """
     unit = np.zeros(len(K))
     unit[j] = 1
@@ -294,14 +295,14 @@ def residual(factor: Factor, K: Array, j: int) -> Array:
 
 
 def smallest_in_box(K: Array, v: Array, least: Array, most: Array) -> Array:
-    """The v of least v'Kv between its bounds, from one that is there: an active set method.
+    """The v between its bounds with the least v'Kv, by an active-set method that starts at a feasible v.
 
-    Go to the least over the free entries, or to the first bound on the way; once there, free the entry that most
-    wishes to leave its bound.
+    Each step goes to the minimum over the free entries, or to the first bound on the way. At a minimum, the entry at a
+    bound with the steepest descent is freed.
     """
     v, free = v.copy(), (least < v) & (v < most)
     enough = 1e-14 * K.diagonal().max() * max(np.abs(least).max(), np.abs(most).max())
-    for _ in range(100 + 10 * len(v)):  # it ends sooner, but for kernels that are none
+    for _ in range(100 + 10 * len(v)):  # ends sooner, except for kernels that are not positive definite
         step = np.zeros(len(v))
         step[free] = np.linalg.solve(K[np.ix_(free, free)], -(K @ v)[free])
         room = np.where(step > 0, most - v, v - least)

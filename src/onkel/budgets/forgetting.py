@@ -1,4 +1,4 @@
-"""Forgetting: terms shrink until the oldest can leave without harm."""
+"""Forgetting: all terms are shrunk before the oldest is removed, so that the removal does little harm."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Forget(Bounded):
-    """Scales f down, then removes the oldest term, so that the harm of the removal is bounded (Forgetron).
+    """Shrinks f by a factor phi, then removes the oldest term, so that the harm of the removal is bounded (Forgetron).
 
-    "self-tuned": only when over budget, by the largest phi in (0, 1] with
-    Psi(s phi, phi mu) + Q <= (15/32) M, where Psi(l, m) = l^2 + 2 l (1 - m), s the oldest coefficient,
-    mu its margin with the new term in, M the number of updates and Q the sum of past Psi.
-    "basic": on every update by min{(B+1)^(-1/(2(B+1))), U / |f|}, U = sqrt((B+1) / ln(B+1)) / 4.
+    "basic": B is the budget. Every update multiplies f by phi = min{(B+1)^(-1/(2(B+1))), U / |f|} with
+    U = sqrt((B+1) / ln(B+1)) / 4.
+    "self-tuned": let s be the |coefficient| of the oldest term r, mu the margin of its example after the new term
+    entered, M the number of updates, Psi(l, m) = l^2 + 2 l (1 - m), and Q the sum of the Psi of earlier removals. Only
+    when over budget, f is multiplied by the largest phi in (0, 1] with Psi(s phi, phi mu) + Q <= (15/32) M.
     `absolute` takes mu = |f(x_r)| (regression). `legacy_root` repeats the wrong root of a released program.
     """
 

@@ -19,9 +19,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Landmarks(Bounded):
     """The first `budget` terms become the landmarks of a Nyström map, and steps are taken in its features (NOGD).
 
-    With z(x) = M k(x) the `rank` features of the landmarks (`Nystrom`), f becomes its projection on them, and a step
-    coef * z(x) of the weights is the step M' M k(x) * coef of the coefficients: f stays an expansion. This begins in
-    the first round that finds no room for its term (switch "lazy") or at the end of the round that fills it ("eager").
+    Let z(x) = M k(x) be the `rank` features of the landmarks (`Nystrom`). At the switch, f is replaced by its
+    projection on them. After it, a step coef * z(x) of the weights is taken as the step M' M k(x) * coef of the
+    coefficients, so that f stays an expansion. The switch comes in the first round whose term finds no room ("lazy"),
+    or at the end of the round that fills the budget ("eager").
     """
 
     rank: int = 20

@@ -1,4 +1,4 @@
-"""Budgets whose terms need not be examples: two become one between them (BSGD by merging, TVM)."""
+"""Budgets that merge two terms into a point between them, which need not be an example (BSGD by merging, TVM)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from onkel.updates.base import Round
 Array = np.ndarray[Any, np.dtype[Any]]
 
 GRID = 400  # nodes of the table, in each direction
-LATER = 0.5  # a made row is born after the example of its round
+LATER = 0.5  # added to the round of entry of a merged point: it is younger than the example of that round
 
 
 class Merge(Bounded):
-    """Over budget, the smallest term and the one that suits it best become one term between them (BSGD).
+    """Over budget, the smallest term and the best partner for it are merged into a point between them (BSGD).
 
-    Of all terms, the new one included, m is that of least |a|. For any other n of the same sign (several outputs:
-    a_m . a_n > 0) let z = h x_m + (1 - h) x_n with the h of the largest |a_z|, a_z = a_m k(x_m, z) + a_n k(x_n, z).
-    The n of the least degradation WD = |a_m|^2 + |a_n|^2 + 2 k(x_m, x_n) a_m . a_n - |a_z|^2 is taken, and the pair
-    replaced by a_z k(z, .). Where there is no such n, m leaves. k must be a `Gaussian`.
+    Let a_i be the coefficients, and m the term with the least |a_m|, which may be the new one. A partner n has
+    a_m . a_n > 0 (with one output: the same sign). The point is z = h x_m + (1 - h) x_n with the coefficient
+    a_z = a_m k(x_m, z) + a_n k(x_n, z), where h in [0, 1] makes |a_z| largest. The partner n is the one with the least
+    weight degradation WD = |a_m|^2 + |a_n|^2 + 2 k(x_m, x_n) a_m . a_n - |a_z|^2. If m has no partner, it is removed.
+    k must be a `Gaussian`.
 
-    `search` finds every WD by solving for h ("exact"), or by interpolation in a table of 400 x 400 ("table"), good to
-    1e-4 (|a_m| + |a_n|)^2 and much faster. The table is for one output; several are always searched exactly. The h of
-    the pair taken is exact either way.
+    `search` finds every WD by solving for h ("exact"), or by interpolation in a table of 400 x 400 ("table"), which is
+    accurate to 1e-4 (|a_m| + |a_n|)^2 and much faster. With several outputs the search is always exact. The h of the
+    chosen pair is exact in both cases.
     """
 
     search: str = "exact"
@@ -82,7 +83,7 @@ class Merge(Bounded):
 
 
 def merge_pair(f: Terms, m: int, n: int, share: float, t: int, coef: Array, **named: Any) -> None:
-    """Terms m and n become one with these values, at x_n + share * (x_m - x_n)."""
+    """Replace terms m and n by one term with these values at x_n + share * (x_m - x_n)."""
     z = between(f.basis.row(m), f.basis.row(n), share)
     for slot in sorted((m, n), reverse=True):
         f.remove(slot)
@@ -95,11 +96,11 @@ def distance_of(kappa: Any) -> Array:
 
 
 def best_share(mm: Any, nn: Any, mn: Any, distance: Any, steps: int) -> Array:
-    """The h in [0, 1/2] of the largest |a_z|, to 2^-steps / 4; mm = |a_m|^2 <= nn = |a_n|^2, mn = a_m . a_n > 0.
+    """The h in [0, 1/2] with the largest |a_z|, to 2^-steps / 4; mm = |a_m|^2 <= nn = |a_n|^2, mn = a_m . a_n > 0.
 
-    The slope of |a_z|^2 changes its sign there and nowhere else in [0, 1/2], so halving the interval finds it (with one
-    exponential a step, where golden section takes two). With r = k(x_m, z) / k(x_n, z) the slope is proportional to
-    (1 - h) mm r^2 + (1 - 2 h) mn r - h nn.
+    With r = k(x_m, z) / k(x_n, z), the derivative of |a_z|^2 by h is proportional to
+    (1 - h) mm r^2 + (1 - 2 h) mn r - h nn. It changes its sign exactly once in [0, 1/2], so bisection finds h, with one
+    exponential per step (golden section search would take two).
     """
     h, width = np.full(np.broadcast(nn, distance).shape, 0.25), 0.125
     for _ in range(steps):
@@ -111,7 +112,7 @@ def best_share(mm: Any, nn: Any, mn: Any, distance: Any, steps: int) -> Array:
 
 
 def degradation(mm: Any, nn: Any, mn: Any, distance: Any, steps: int) -> Array:
-    """WD: by how much, squared, merging changes f."""
+    """WD: the squared RKHS norm of the change of f by merging."""
     h = best_share(mm, nn, mn, distance, steps)
     u, v = np.exp(-distance * (1 - h) ** 2), np.exp(-distance * h**2)
     change = mm + nn + 2 * np.exp(-distance) * mn - (mm * u * u + nn * v * v + 2 * mn * u * v)
@@ -120,13 +121,13 @@ def degradation(mm: Any, nn: Any, mn: Any, distance: Any, steps: int) -> Array:
 
 @cache
 def table() -> Array:
-    """WD at a_m + a_n = 1, by a_m in [0, 1/2] and kappa in [0, 1]; equal coefficients, the usual case, are a border."""
+    """WD for a_m + a_n = 1, on a grid of a_m in [0, 1/2] and kappa in [0, 1]; a_m = 1/2 is the most usual case."""
     mu, kappa = np.linspace(0, 0.5, GRID)[:, None], np.linspace(0, 1, GRID)[None]
     return degradation(mu**2, (1 - mu) ** 2, mu * (1 - mu), distance_of(kappa), steps=30)
 
 
 def looked_up(mu: Array, kappa: Array) -> Array:
-    """The same between the nodes, bilinearly."""
+    """WD from the table, by bilinear interpolation."""
     x, y = np.clip(2 * mu, 0, 1) * (GRID - 1), np.clip(kappa, 0, 1) * (GRID - 1)
     i, j = np.minimum(x.astype(int), GRID - 2), np.minimum(y.astype(int), GRID - 2)
     x, y, wd = x - i, y - j, table()
@@ -136,15 +137,17 @@ def looked_up(mu: Array, kappa: Array) -> Array:
 
 
 class TwinVectors(Bounded):
-    """The terms are twins, points that stand for examples of both labels, and f is the SVM on them (TVM).
+    """The terms are points that stand for examples of both labels (twin vectors), and f is the SVM on them (TVM).
 
-    A twin counts the examples it stands for, by label (s+ and s-, sums of sample weights). An example with
-    |f(x)| <= admit (`by_margin`: y f(x) <= admit) becomes a twin. If that is one too many, the twin of the largest |f|
-    is dropped if that exceeds `drop`, else the nearest pair becomes its mean, weighted by counts. Then f minimises
-    |f|^2 / 2 + C sum_i (s+_i max(0, 1 - f(x_i)) + s-_i max(0, 1 + f(x_i))), to `precision` in its optimality
-    conditions (to rounding where that is more), with a constant added if `bias`. The update must leave the step to it.
+    Each point x_i counts the examples it stands for, by label: s+_i and s-_i are sums of sample weights. An example
+    with |f(x)| <= admit (`by_margin`: y f(x) <= admit) becomes a point. Over budget, the point with the largest
+    |f(x_i)| is removed if this exceeds `drop`; otherwise the two nearest points are replaced by their mean, weighted by
+    counts. Then f is set to the minimiser of
+    |f|^2 / 2 + C sum_i (s+_i max(0, 1 - f(x_i)) + s-_i max(0, 1 + f(x_i))). The KKT conditions hold to `precision`, or
+    to rounding if that is larger. With `bias`, f has an intercept. The update must be `Defer`.
 
-    Take 1 < admit <= drop: support vectors sit at |f| = 1. Below 1 the rule on |f| may lock f for ever.
+    Choose 1 < admit <= drop, as support vectors have |f| = 1. With admit < 1 the rule on |f| may never admit a point
+    again.
     """
 
     C: float = 1.0
@@ -215,7 +218,7 @@ class TwinVectors(Bounded):
 
 
 def nearest_pair(f: Terms) -> tuple[int, int]:
-    """The two terms that are nearest to each other as examples; of those equal up to rounding, the oldest."""
+    """The two terms with the least distance in the space of inputs; of pairs equal up to rounding, the oldest."""
     order = np.argsort(f.born)
     squares = np.array([f.basis.totals(f.basis.row(i))(lambda x, z: np.square(x - z)) for i in order])[:, order]
     older, younger = np.triu_indices(f.n, 1)

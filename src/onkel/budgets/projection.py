@@ -1,7 +1,7 @@
-"""Budgets that project: what a term would have added, or leaves behind, goes to the terms that stay.
+"""Budgets that project a new or a removed term on the span of the terms that stay.
 
-`Project`, `ProjectSmallest` and `Refit("projecting")` keep a factorisation of the kernel matrix (`linalg.Factor`, in
-their memory). They never store an example that depends linearly on the terms (a duplicate, say): the stored terms
+`Project`, `ProjectSmallest` and `Refit("projecting")` keep a factorisation of the kernel matrix in their memory
+(`linalg.Factor`). They never store an example that depends linearly on the terms (a duplicate, say), as the terms
 express its step exactly.
 """
 
@@ -22,11 +22,11 @@ from onkel.losses import Hinge
 from onkel.updates.base import Round
 
 Array = np.ndarray[Any, np.dtype[Any]]
-FAR = 1e-9  # a kernel value, relative to k(x, x), that counts as zero when neighbours are sought
+FAR = 1e-9  # kernel values up to this, relative to k(x, x), count as zero in the search for neighbours
 
 
 def append_or_project(f: Terms, round: Round, coef: Array, factor: Factor) -> bool:
-    """A new term, unless it depends on those there are: then its step goes to them. Is there a new one?"""
+    """Add a new term; if it depends linearly on the terms, project its step on them instead. Was a term added?"""
     d, distance2 = factor.project(round.k, round.kxx)
     if distance2 == 0:
         f.add(d, coef)
@@ -37,7 +37,7 @@ def append_or_project(f: Terms, round: Round, coef: Array, factor: Factor) -> bo
 
 
 def remove_and_project(f: Terms, i: int, factor: Factor) -> None:
-    """Term i leaves; its projection on the others stays."""
+    """Remove term i, and add its projection on the other terms."""
     x, a = f.basis.row(i), f.scale * f.coef[i]
     f.remove(i)
     factor.remove(i)
@@ -46,16 +46,17 @@ def remove_and_project(f: Terms, i: int, factor: Factor) -> None:
 
 
 class Project(Budget):
-    """The step goes to the span of the terms if that is near, or the budget is full (Projectron).
+    """A step is projected on the span of the terms if it is near the span, or if the budget is full (Projectron).
 
-    With d = K^-1 k(x) the projection of k(x, .) and delta its distance to the span: the step coef * k(x, .) becomes
-    coef * sum_i d_i k(x_i, .) if delta <= tolerance (`squared`: delta^2, as in the authors' own library) or there are
-    `budget` terms (None: no limit), and a new term otherwise.
+    Let d = K^-1 k(x) be the coefficients of the projection of k(x, .), and delta its distance to the span. The step
+    coef * k(x, .) is replaced by coef * sum_i d_i k(x_i, .) if delta <= tolerance (`squared`: delta^2 <= tolerance, as
+    in the authors' own library) or if there are `budget` terms (None: no limit). Otherwise it becomes a new term.
 
-    A `rule` adds margin steps (Projectron++), for the Hinge and a Perceptron: where the answer is right but the loss l
-    is in (0, 1), the projected step is taken with tau = min(l / p, 1), p = k(x, x) - delta^2, if
-    2 l - tau p - 2 U delta >= 0 ("icml"), or with tau = min(l / p, 2 (l - delta / tolerance) / p, 1) if
-    l > delta / tolerance ("jmlr"). With `strict_sign` a score of 0 is a right answer to a positive example.
+    A `rule` adds margin steps (Projectron++), for the Hinge and a Perceptron. If the prediction is right but the loss l
+    is in (0, 1), the projected step is multiplied by tau. Let p = k(x, x) - delta^2.
+    "icml": tau = min(l / p, 1) if 2 l - tau p - 2 U delta >= 0, else 0.
+    "jmlr": tau = min(l / p, 2 (l - delta / tolerance) / p, 1) if l > delta / tolerance, else 0.
+    With `strict_sign` a score of 0 is a right prediction for a positive example.
     """
 
     budget: int | None = None
@@ -96,7 +97,7 @@ class Project(Budget):
 
     @property
     def reach(self) -> float | None:
-        """U: given, or 1/4 sqrt((B + 1) / ln(B + 1)) from the budget B."""
+        """U as given, or 1/4 sqrt((B + 1) / ln(B + 1)) for the budget B."""
         if self.U is not None or self.budget is None:
             return self.U
         return 0.25 * math.sqrt((self.budget + 1) / math.log(self.budget + 1))
@@ -121,14 +122,14 @@ class Project(Budget):
         return (distance2 if self.squared else math.sqrt(distance2)) <= self.tolerance
 
     def _mistaken(self, round: Round) -> bool:
-        """Is the answer wrong?"""
+        """Is the prediction wrong?"""
         if len(round.s) == 1:
             right = self.strict_sign and round.s[0] == 0 and round.y > 0
             return bool(round.y * round.s[0] <= 0) and not right
         return int(np.argmax(round.s)) != int(round.y)
 
     def _margin_step(self, round: Round, distance2: float) -> float:
-        """tau; 0 where nothing is to be done."""
+        """The factor tau of a margin step; 0 for no step."""
         loss, p, delta = round.loss, round.kxx - distance2, math.sqrt(distance2)
         if p <= 0 or loss >= 1:
             return 0.0
@@ -159,13 +160,14 @@ class ProjectSmallest(Bounded):
 
 
 class Refit(Bounded):
-    """When full, the term that others express best leaves to the new one, and what they can express stays (BPA).
+    """When full, the new term replaces the old term r that the others express best; its projection on them stays (BPA).
 
-    Term r is projected on the new one ("simple"), on that and the stored one nearest to r ("nearest"), or on all
-    others ("projecting"); the r of the least |coef_r|^2 |residual_r|^2 leaves, the oldest among equals.
+    Term r is projected on the new term ("simple"), on the new term and the stored term nearest to r ("nearest"), or on
+    all others ("projecting"). The r with the least |coef_r|^2 |residual_r|^2 is replaced; the oldest among equals.
 
-    "plain" drops it as it is, namely the r of the least |f^r - f|^2 / 2 + C l(f^r), where f^r is the new function
-    without r and l the hinge (a sample weight multiplies C).
+    "plain" removes a term without projection. It is the r with the least |f^r - f|^2 / 2 + C l(f^r), where f is the
+    function before the new term, f^r that with the new term and without r, and l the hinge loss. A sample weight
+    multiplies C.
     """
 
     traits: ClassVar[tuple[str, ...]] = ("room",)
@@ -187,7 +189,7 @@ class Refit(Bounded):
     def start(self, run: Run) -> Memory:
         if self.variant == "projecting":
             return {"factor": Factor(inverse=True)}
-        if self.variant == "nearest":  # of each term its nearest (-1: it is alone) and their kernel value, by slot
+        if self.variant == "nearest":  # the nearest of each term (-1: no other) and their kernel value, by slot
             return {"nearest": np.zeros(0, dtype=np.int64), "affinity": np.zeros(0)}
         return {}
 
@@ -213,12 +215,15 @@ class Refit(Bounded):
 
     @staticmethod
     def _cheapest(f: Terms, residual: Array) -> int:
-        """Who leaves, from the squared residuals of all but the new one."""
+        """The term to remove, given the squared residuals of all terms except the new one."""
         size2 = (f.coef[:-1] ** 2).sum(axis=1)
         return oldest_of_least(size2 * residual, f.born, float((size2 * term_diagonals(f)[:-1]).max()))
 
     def _redistribute(self, f: Terms, round: Round, k: Array, memory: Memory) -> int:
-        """Who leaves, after the others got its share; `k` is the new example's row, itself included."""
+        """Add the projection of a term to the others, and return the term's slot.
+
+        `k` is the kernel row of the new example, itself included.
+        """
         if self.variant == "plain":
             return self._dispensable(f, round, k)
         old, (k, kxx) = np.arange(f.n - 1), (k[:-1], k[-1])
@@ -246,7 +251,7 @@ class Refit(Bounded):
 
 
 def append_neighbour(f: Terms, k: Array, memory: Memory) -> None:
-    """The newest term, whose row is `k`, finds its nearest, and may be nearer to others than theirs."""
+    """Find the nearest of the newest term, whose row is `k`; it may also become the nearest of other terms."""
     near, diagonal = memory["nearest"], term_diagonals(f)
     k = zero_if_negligible(k, diagonal)
     theirs = np.where(near >= 0, diagonal[near] - 2 * memory["affinity"], np.inf)
@@ -257,7 +262,7 @@ def append_neighbour(f: Terms, k: Array, memory: Memory) -> None:
 
 
 def remove_neighbour(f: Terms, i: int, memory: Memory) -> None:
-    """Term i has left: those it was nearest to find another."""
+    """After term i was removed, find another nearest for the terms whose nearest it was."""
     near = removed(memory["nearest"], i)
     orphans = np.flatnonzero(near == i).tolist()
     near[near == f.n] = i
@@ -267,18 +272,18 @@ def remove_neighbour(f: Terms, i: int, memory: Memory) -> None:
     oldest = int(np.argmin(f.born)) if f.n else -1
     for j in orphans:
         if equal and memory["affinity"][j] == 0 and j != oldest:
-            memory["nearest"][j] = oldest  # far from all others, so that all of them are equals
+            memory["nearest"][j] = oldest  # all others are equally far
         else:
             find_nearest(f, j, zero_if_negligible(f.row(f.basis.row(j)), diagonal), memory)
 
 
 def zero_if_negligible(k: Array, diagonal: Array) -> Array:
-    """Kernel values with those that cannot be told from 0 set to it, so that what is far away is equally far."""
+    """The kernel values, with negligible ones set to 0, so that all far terms are equally far."""
     return np.where(np.abs(k) < FAR * diagonal, 0.0, k)
 
 
 def find_nearest(f: Terms, i: int, k: Array, memory: Memory) -> None:
-    """Find the nearest of term i, whose row is `k`: the least k_jj - 2 k_ij, the oldest among equals."""
+    """Find the nearest of term i, whose row is `k`: the j of the least k_jj - 2 k_ij, the oldest among equals."""
     distance = term_diagonals(f) - 2 * k
     distance[i] = np.inf
     j = oldest_of_least(distance, f.born) if f.n > 1 else -1

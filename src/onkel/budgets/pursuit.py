@@ -1,9 +1,9 @@
-"""Budgets of dictionary learners: which examples are worth a term, and which terms can go (compression).
+"""Budgets of dictionary learners: which examples become terms, and which terms are removed (compression).
 
-Removing terms costs what f changes by, in the norm of the function space, when the others make up for them as well as
-they can. With K the kernel matrix of the terms, term i alone costs |coef_i| / sqrt(K^-1[i, i]), and a set Q of them
-the square root of coef_Q' (K^-1[Q, Q])^-1 coef_Q. Budgets that keep a `Factor` never store an example that depends
-linearly on the terms: the stored terms express its step exactly, at no cost.
+The cost of removing terms is the RKHS norm by which f changes when it is projected on the remaining terms. With K the
+kernel matrix of the terms, the cost of term i alone is |coef_i| / sqrt(K^-1[i, i]); the cost of a set Q of terms is the
+square root of coef_Q' (K^-1[Q, Q])^-1 coef_Q. Budgets that keep a `Factor` never store an example that depends
+linearly on the terms, as the terms express its step exactly.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def joint_costs(f: Terms, factor: Factor, slots: Array) -> Array:
 
 
 def remove_together(f: Terms, factor: Factor, slots: Array) -> None:
-    """They leave, and the others make up for them. (One by one, as projections are nested.)"""
-    for i in sorted(slots, reverse=True):  # the last term takes the place of one that leaves
+    """Remove these terms and project them on the others. One by one gives the same, as projections are nested."""
+    for i in sorted(slots, reverse=True):  # the last term takes the place of a removed one
         remove_and_project(f, int(i), factor)
 
 
 def pursue(f: Terms, factor: Factor, allowed: float) -> None:
-    """Destructive matching pursuit (KOMP): the cheapest term leaves, while all costs add up to at most `allowed`."""
+    """Destructive matching pursuit (KOMP): remove the cheapest term while the sum of all costs is at most `allowed`."""
     spent = 0.0
     while f.n:
         cost = costs(f, factor)
@@ -61,7 +61,7 @@ def pursue(f: Terms, factor: Factor, allowed: float) -> None:
 
 
 def ranked(values: Array, born: Array, count: int) -> Array:
-    """The places of the `count` least values in ascending order; the oldest first among equals."""
+    """The indices of the `count` least values in ascending order; the oldest first among equals."""
     left = values.astype(np.float64)
     order = np.zeros(count, dtype=np.int64)
     for n in range(count):
@@ -71,7 +71,10 @@ def ranked(values: Array, born: Array, count: int) -> Array:
 
 
 class Compress(Budget):
-    """Every term enters, then some may leave at a cost of at most error (eta_t / eta_1)^2 a round, by `schedule`."""
+    """Every term enters; then terms are removed at a cost of at most error * (eta_t / eta_1)^2 per round.
+
+    eta_t / eta_1 is 1, 1 / t or 1 / sqrt(t), according to `schedule`.
+    """
 
     error: float = 0.01
     schedule: str = "constant"
@@ -96,7 +99,7 @@ class Compress(Budget):
 
 
 class Pursue(Compress):
-    """The cheapest term leaves, again and again (POLK: kernel orthogonal matching pursuit)."""
+    """The cheapest term is removed, repeatedly (POLK: kernel orthogonal matching pursuit)."""
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -107,9 +110,9 @@ class Pursue(Compress):
 
 
 class PursueTogether(Compress):
-    """All terms leave at once that are cheap enough alone, less those put back until the rest is so together.
+    """All terms are removed whose own cost is within the limit; then some are put back until the joint cost is, too.
 
-    They are put back at random, or the one that costs most alone first ("largest").
+    The terms to put back are drawn at random, or taken in the order of their own cost, the largest first ("largest").
     """
 
     put_back: str = "random"
@@ -137,14 +140,14 @@ class PursueTogether(Compress):
             else:
                 left = list(range(len(cheap)))
                 order = np.array([left.pop(memory["random"].below(len(left))) for _ in cheap])
-            cheap = cheap[order[::-1]]  # the last to be put back comes first: as many leave as may
+            cheap = cheap[order[::-1]]  # the last to be put back comes first, so that as many as possible are removed
             joint = joint_costs(f, factor, cheap)
             cheap = cheap[: max(1, int(np.searchsorted(joint, allowed, side="right")))]
         remove_together(f, factor, cheap)
 
 
 class SelectSubset(Compress):
-    """The `candidates` cheapest terms leave at once if they may, or else the cheapest half of them, and so on."""
+    """The `candidates` cheapest terms are removed if their joint cost is allowed; if not, half of them, and so on."""
 
     candidates: int = 4
 
@@ -166,7 +169,10 @@ class SelectSubset(Compress):
 
 
 class InsertRemove(Budget):
-    """A step that its projection changes by more than `insert_error` becomes a term; then as `Pursue(remove_error)`."""
+    """A step farther than `insert_error` from its projection becomes a term, others are projected; then `pursue`.
+
+    Terms are removed as by `Pursue(remove_error)`.
+    """
 
     insert_error: float = 0.01
     remove_error: float = 0.01
@@ -200,9 +206,9 @@ def cosines(f: Terms, round: Round) -> Array:
 
 
 class Dissimilarity(Budget):
-    """A step becomes a term if no cosine of its example with a stored one reaches 1 / threshold; else it is projected.
+    """A step becomes a term if the cosine of its example with every term is < 1 / threshold, else it is projected.
 
-    (The report's test is that 1 / cosine exceeds the threshold.)
+    The cosine is k(x_i, x) / sqrt(k(x_i, x_i) k(x, x)). (The report states this as 1 / cosine > threshold.)
     """
 
     threshold: float = 2.0
@@ -228,12 +234,12 @@ class Dissimilarity(Budget):
 
 
 def distances(f: Terms, round: Round) -> Array:
-    """|x_i - x| of the terms, in the space of the inputs."""
+    """|x_i - x| of the terms, in the space of inputs."""
     return np.sqrt(f.basis.totals(round.x)(lambda x, z: np.square(x - z))) if f.n else np.zeros(0)
 
 
 class Quantise(Budget):
-    """The step goes to the nearest term if that is within `radius`; else it becomes one (QKLMS)."""
+    """The step is added to the nearest term if that is within `radius`; else it becomes a new term (QKLMS)."""
 
     radius: float = 0.5
     traits: ClassVar[tuple[str, ...]] = ("input distances",)
@@ -257,10 +263,10 @@ class Quantise(Budget):
 
 
 class Novelty(Budget):
-    """A step becomes a term if its example is farther than `distance` from all terms and surprising (Platt's RAN).
+    """A step becomes a term if its example is farther than `distance` from all terms and |slope| >= `surprise` (RAN).
 
-    Surprising means that the slope of the loss, the residual of the squared one, has at least the size `surprise`.
-    Other steps are not taken ("discard"), or taken along the kernel row: coef_i <- coef_i + coef k(x_i, x) ("lms").
+    For the squared loss the slope is the residual. Other steps are not taken ("discard"), or taken along the kernel
+    row: coef_i <- coef_i + coef k(x_i, x) ("lms"). Platt's resource-allocating network.
     """
 
     distance: float = 0.5
@@ -288,7 +294,7 @@ class Novelty(Budget):
 
 
 def divided(f: Terms, coef: Array | None, by: float) -> Array:
-    """coef / by, zeros for None, refused where that leaves the range of numbers."""
+    """coef / by, zeros for None; raises Diverged if this leaves the range of numbers."""
     if coef is None:
         return np.zeros(f.run.outputs)
     with np.errstate(divide="ignore"):
@@ -301,9 +307,8 @@ def divided(f: Terms, coef: Array | None, by: float) -> Array:
 class Coherence(Budget):
     """An example becomes a term if |cosine| with every stored example is at most `coherence` (KNLMS).
 
-    Then all coefficients take a step.
-    With k the kernel values of the example and the terms, the new one included: the coefficients move by
-    coef k / (ridge + |k|^2). An example may enter although nothing is to be learned from it.
+    In every round, all coefficients move by coef k / (ridge + |k|^2), where k is the kernel row of the example on all
+    terms, the new one included. An example may become a term even if the step is 0.
     """
 
     coherence: float = 0.5
@@ -333,11 +338,11 @@ class Coherence(Budget):
 class AlmostLinearDependence(Budget):
     """An example becomes a term if its squared distance to the span of the terms exceeds `nu` (KRLS).
 
-    The coefficients are those of least squares with every example replaced by its projection. With a = K^-1 k(x), C
-    the inverse of the sum of all a a' and coef the residual y - f(x), as from Defer():
-    a new term gets coef / distance^2, and the others move by -a times that; otherwise they move by
-    K^-1 C a coef / (1 + a' C a). An example without a residual counts like any other. Once there are `budget` terms no
-    other enters: every example is then taken as its projection.
+    The coefficients are the least-squares solution with every example replaced by its projection. Let a = K^-1 k(x), C
+    the inverse of the sum of all a a', and coef the residual y - f(x) (from Defer()). A new term gets the coefficient
+    coef / distance^2, and the others move by -a times that. Without a new term, all move by
+    K^-1 C a coef / (1 + a' C a). Examples with residual 0 count as well. Once there are `budget` terms, no further term
+    is added, and every example is replaced by its projection.
     """
 
     nu: float = 0.01

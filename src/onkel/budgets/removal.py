@@ -1,4 +1,4 @@
-"""Removal: a term leaves as it is when a new one comes, or the new one is refused."""
+"""Budgets that remove a term for a new one, or do not add the new one; nothing of a removed term is kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Truncate(Budget):
-    """Terms live for `rounds` rounds (NORMA): round t scores with those born in t - rounds .. t - 1."""
+    """A term is removed after `rounds` rounds (NORMA): round t scores with the terms of rounds t - rounds .. t - 1."""
 
     rounds: int = 100
 
@@ -32,12 +32,12 @@ class Truncate(Budget):
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is not None:
             f.append(round, coef)
-        if f.n and f.born.min() <= round.t - self.rounds:  # one enters a round, so at most one leaves
+        if f.n and f.born.min() <= round.t - self.rounds:  # at most one enters per round, so at most one is removed
             f.remove(int(np.argmin(f.born)))
 
 
 class Stop(Bounded):
-    """The first `budget` terms are kept, later ones refused (Stoptron)."""
+    """The first `budget` terms are kept, later ones are not added (Stoptron)."""
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -49,7 +49,7 @@ class Stop(Bounded):
 
 
 class RemoveRandom(Replace):
-    """A term drawn uniformly leaves (RBP; BOGD with `unbiased` and `cap`)."""
+    """When full, a term drawn uniformly is removed (RBP; BOGD with `unbiased` and `cap`)."""
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -63,7 +63,7 @@ class RemoveRandom(Replace):
 
 
 class RemoveOldest(Replace):
-    """First in, first out."""
+    """When full, the oldest term is removed: first in, first out."""
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -74,7 +74,7 @@ class RemoveOldest(Replace):
 
 
 class ReplaceSmallest(Replace):
-    """The term of least |coef| makes room; the oldest among equals."""
+    """When full, the term with the least |coef| is removed; the oldest among equals."""
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -85,12 +85,11 @@ class ReplaceSmallest(Replace):
 
 
 class RemoveWeighted(Bounded):
-    """A random term leaves, small ones with higher probability; the others are rescaled (BOGD++).
+    """When full, a random term is removed, small terms with higher probability (BOGD++).
 
-    They are rescaled so that E[f] is unchanged.
-
-    Term i stays with probability q_i = min(1, s |coef_i| sqrt(k_ii)), where s makes the q_i sum to B - 1;
-    survivors are divided by q_i. `cap` as in `Replace`.
+    With a budget of B, term i stays with probability q_i = min(1, s |coef_i| sqrt(k(x_i, x_i))), where s is chosen so
+    that the q_i sum to B - 1. The coefficients of the remaining terms are divided by q_i, which keeps E[f]. `cap` as in
+    `Replace`.
     """
 
     cap: float | None = None
@@ -115,7 +114,7 @@ class RemoveWeighted(Bounded):
             weight = np.linalg.norm(f.coef, axis=1) * np.sqrt(term_diagonals(f))
             keep = keep_probabilities(weight, f.n - 1)
             leaves = pick(1 - keep, memory["random"].uniform())
-            keep[leaves] = 1.0  # whatever it was: it leaves
+            keep[leaves] = 1.0  # not used, as this term is removed; avoids a division by 0
             f.change(f.coef / keep[:, None])
             f.remove(leaves)
         f.append(round, coef)
@@ -124,7 +123,7 @@ class RemoveWeighted(Bounded):
 
 
 def keep_probabilities(weight: Array, total: float) -> Array:
-    """q_i = min(1, s * weight_i) with s such that they sum to `total` (water-filling)."""
+    """q_i = min(1, s * weight_i), with s such that the q_i sum to `total` (water-filling)."""
     keep = np.zeros(len(weight))
     free = np.ones(len(weight), dtype=bool)
     while free.any():
@@ -143,7 +142,7 @@ def keep_probabilities(weight: Array, total: float) -> Array:
 
 
 class RemoveSmallest(Bounded):
-    """The term with the least |coef|^2 k(x, x) leaves, the new one included (BSGD)."""
+    """Over budget, the term with the least |coef|^2 k(x, x) is removed, which may be the new one (BSGD)."""
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:

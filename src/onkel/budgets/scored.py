@@ -1,4 +1,4 @@
-"""Budgets that keep f at every stored example, and remove a term without which examples are still classified well."""
+"""Budgets that store f at the example of every term, and remove a term without which examples are classified well."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Scored(Bounded):
-    """Budgets that keep f at every stored example, in the column `score` (divided by scale).
+    """Budgets that store f at the example of every term, in the column `score` (divided by scale).
 
-    Kept up to date in one kernel row per change, so that choosing a victim costs no Gram matrix.
+    Each change of f updates the column with one kernel row, so that choosing a term needs no kernel matrix.
     """
 
     columns: ClassVar[Mapping[str, str]] = {"score": "scores"}
 
     def victim(self, f: Terms, memory: Memory) -> int:
-        """The slot of the term that leaves when there is no room."""
+        """The slot of the term to remove when the budget is full."""
         raise NotImplementedError
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
@@ -45,10 +45,10 @@ class Scored(Bounded):
 
 
 class RemoveByMargin(Scored):
-    """Removes the term whose own example has the largest margin without it (Budget Perceptron).
+    """When full, the term j with the largest leave-one-out margin is removed (Budget Perceptron).
 
-    That is argmax_j y_j (f(x_j) - coef_j k_jj). With `distil`, after the new term entered, further terms leave while
-    any such margin exceeds `beta`.
+    The leave-one-out margin y_j (f(x_j) - coef_j k(x_j, x_j)) is that of the term's own example if the term is removed.
+    With `distil`, after the new term entered, further terms are removed while such a margin exceeds `beta`.
     """
 
     beta: float = 0.0
@@ -78,27 +78,27 @@ class RemoveByMargin(Scored):
 
 
 def margins_without(f: Terms) -> Array:
-    """The margin each term's example keeps if the term leaves, divided by scale."""
+    """The leave-one-out margin of each term, divided by scale."""
     return own_margins(f.coef, f.basis["score"] - f.coef * term_diagonals(f)[:, None])
 
 
 def largest_term(f: Terms) -> float:
-    """max_j |coef_j| k_jj: the size of what margins are made of."""
+    """max_j |coef_j| k(x_j, x_j), the magnitude of the operands of margins."""
     return float((np.abs(f.coef) * term_diagonals(f)[:, None]).max())
 
 
 def forget(f: Terms, i: int) -> None:
-    """Remove term i and take its part out of the column `score`."""
+    """Remove term i, and subtract it from the column `score`."""
     k = f.row(f.basis.row(i))
     f.basis["score"][:] -= np.outer(k, f.coef[i])
     f.remove(i)
 
 
 class RemoveByEvaluation(Scored):
-    """Removes the term without which f makes the fewest mistakes on the evaluation set (Tighter Budget Perceptron).
+    """When full, the term without which f makes the fewest mistakes is removed (Tighter Budget Perceptron).
 
-    The set is the last `recent` examples of the stream (None: as many as the budget), the current one
-    included, and those stored; ties go to the rule of `RemoveByMargin`.
+    The mistakes are counted on the last `recent` examples of the stream, the current one included (None: as many as the
+    budget), and on the examples of the terms. `RemoveByMargin` decides among equals.
     """
 
     recent: int | None = None
@@ -126,7 +126,7 @@ class RemoveByEvaluation(Scored):
         super().insert(f, round, coef, memory)
 
     def victim(self, f: Terms, memory: Memory) -> int:
-        """argmin_j of the mistakes of f - coef_j k(x_j, .) on the evaluation set."""
+        """The j for which f - coef_j k(x_j, .) makes the fewest mistakes."""
         mistakes = np.zeros(f.n)
         for i in range(f.n):
             label = float(own_output(f.coef[i : i + 1])[0]) if f.run.outputs > 1 else float(np.sign(f.coef[i, 0]))
@@ -142,6 +142,6 @@ class RemoveByEvaluation(Scored):
 
 
 def mistakes_without(f: Terms, k: Array, y: float) -> Array:
-    """For every term: does f without it err on the example with kernel row k and target y?"""
+    """For every term: is f without this term wrong on the example with kernel row k and target y?"""
     without = f.coef.T @ k - f.coef * k[:, None]
     return np.asarray(decided(without) != (y > 0 if f.run.outputs == 1 else int(y)))

@@ -1,4 +1,4 @@
-"""The support vector machine on weighted points that twin vectors (TVM) solve in every round."""
+"""The weighted support vector machine that `TwinVectors` (TVM) solves in every round."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from scipy.linalg import cho_solve
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LAPS = 1000  # bounds the time of a round; hard problems take fifty
+LAPS = 1000  # most iterations in a round; hard problems take about 50
 EPSILON = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
-SETTLED = 1e-13  # how near to an end a weight stops there, relative to the largest weight of the round
-BALANCED = 1e-12  # relative too: sums that differ by less are equal but for rounding
+SETTLED = 1e-13  # a weight this near to a bound or corner is set to it; relative to the largest weight of the round
+BALANCED = 1e-12  # sums whose relative difference is less are equal except for rounding
 
 
 def weighted_svm(K: Array, low: Array, high: Array, v: Array, bias: bool, precision: float) -> tuple[Array, float]:
-    """Returns the v in [low, high] that minimises v'Kv / 2 + sum_i |v_i - low_i - high_i|, and the bias b.
+    """Returns the v in [low, high] that minimises v'Kv / 2 + sum_i |v_i - low_i - high_i|, and the intercept b.
 
-    With `bias`, v is subject to sum_i v_i = 0; without, b is 0.
-    This is the dual of the SVM: v_i = alpha+_i - alpha-_i with 0 <= alpha+_i <= high_i and 0 <= alpha-_i <= -low_i, of
-    which sum_i (alpha+_i + alpha-_i) is to be large; for a given v_i it is largest where one of them is at its top.
-    It begins at v. Steps along one or two weights and, where these are slow, exact solutions for all free ones take
-    turns until no condition is missed by more than `precision`, or than rounding where that is more.
+    With `bias`, the constraint is sum_i v_i = 0; without, b is 0.
+    This is the dual of the SVM with v_i = alpha+_i - alpha-_i, 0 <= alpha+_i <= high_i and 0 <= alpha-_i <= -low_i.
+    The dual maximises sum_i (alpha+_i + alpha-_i) - v'Kv / 2. For a given v_i the sum is largest if alpha+_i or
+    alpha-_i is at its upper bound. The argument v is the starting point. SMO steps and Newton steps on the free weights
+    take turns until no KKT condition is violated by more than `precision`, or than rounding if that is larger.
     """
     if bias and not (low.any() and high.any()):  # one label only
         return np.zeros(len(v)), 0.0
     v = np.clip(v, low, high)
     rise, fall = v[v > 0].sum(), -v[v < 0].sum()
-    if bias and abs(rise - fall) > BALANCED * max(rise, fall):  # a twin has left
+    if bias and abs(rise - fall) > BALANCED * max(rise, fall):  # a point was removed
         v = v * np.where(v > 0, fall, rise) / max(rise, fall)
     svm = WeightedSvm(K, low, high, v, bias, precision)
     for _ in range(LAPS):
@@ -42,17 +42,17 @@ def weighted_svm(K: Array, low: Array, high: Array, v: Array, bias: bool, precis
 
 
 class WeightedSvm:
-    """The weights v on the way to their optimum, and F = Kv."""
+    """The current weights v and F = Kv. The objective has a kink at the corner low_i + high_i of each weight."""
 
     def __init__(self, K: Array, low: Array, high: Array, v: Array, bias: bool, precision: float) -> None:
         self.K, self.low, self.high, self.bias, self.precision = K, low, high, bias, precision
         self.corner = low + high
         self.diagonal = np.diag(K)
         self.v, self.F = v, K @ v
-        self.size = float(np.abs(v).max())  # the largest weight there has been
+        self.size = float(np.abs(v).max())  # the largest |v_i| so far
 
     def take_steps(self) -> None:
-        """Those along one weight or a pair of them that promise most; at most as many as there are weights."""
+        """SMO steps, each on one weight or, with a bias, on a pair chosen by its gain; at most one step per weight."""
         floor = max(1e-12 * self.diagonal.max(), TINY)
         for _ in self.v:
             up, down = self._wishes()
@@ -73,7 +73,7 @@ class WeightedSvm:
             self.F += change @ self.K[moved]
 
     def solve_free(self) -> None:
-        """To the best v in which only weights between their ends have changed; those that meet an end stay there."""
+        """Newton steps on the free weights, until none is needed; a weight that meets a bound or corner stays there."""
         while True:
             free = np.flatnonzero((self.v > self.low) & (self.v < self.high) & (self.v != self.corner))
             if len(free) <= self.bias:  # with a bias no weight moves alone
@@ -91,11 +91,11 @@ class WeightedSvm:
         return not self._missed(*self._wishes()) > self._attainable()
 
     def constant(self) -> float:
-        """b: the middle of all that make the loss sum_i high_i max(0, 1 - F_i - b) - low_i max(0, 1 + F_i + b) least.
+        """b: the midpoint of the minimisers of the loss sum_i high_i max(0, 1 - F_i - b) - low_i max(0, 1 + F_i + b).
 
-        The slope of the loss begins at -sum_i high_i, and grows by high_i at 1 - F_i and by -low_i at -1 - F_i: b is a
-        weighted median of these numbers, which rounding moves no further than it moves them. A rule that asks which
-        weights are at a bound would hang on their last digits.
+        As b grows, the slope of this loss starts at -sum_i high_i and increases by high_i at 1 - F_i and by -low_i at
+        -1 - F_i. So b is a weighted median of these numbers, and rounding changes it no more than them. A rule that
+        asks which weights are at a bound would depend on their last digits.
         """
         at, rises = np.concatenate([1 - self.F, -1 - self.F]), np.concatenate([self.high, -self.low])
         order = np.argsort(at)
@@ -103,13 +103,13 @@ class WeightedSvm:
         return float(at[order[np.argmax(slope >= -nothing)]] + at[order[np.argmax(slope > nothing)]]) / 2
 
     def _wishes(self) -> tuple[Array, Array]:
-        """v_i wants to rise if b < up_i, to fall if b > down_i."""
+        """The bounds of the KKT conditions: v_i should increase if b < up_i, and decrease if b > down_i."""
         up = np.where(self.v < self.high, np.where(self.v < self.corner, 1.0, -1.0) - self.F, -math.inf)
         down = np.where(self.v > self.low, np.where(self.v > self.corner, -1.0, 1.0) - self.F, math.inf)
         return up, down
 
     def _missed(self, up: Array, down: Array) -> float:
-        """The largest violation of an optimality condition."""
+        """The largest violation of a KKT condition."""
         most, least = float(up.max()), float(down.min())
         return most - least if self.bias else max(most, -least)
 
@@ -117,7 +117,7 @@ class WeightedSvm:
         return max(self.precision, len(self.v) * EPSILON * float(self.diagonal.max() * np.abs(self.v).sum()))
 
     def _ends(self, i: Array, change: Array) -> Array:
-        """Where these weights next meet a corner or a bound."""
+        """The next corner or bound of these weights in the direction of the change."""
         v, corner = self.v[i], self.corner[i]
         above, below = np.where(v < corner, corner, self.high[i]), np.where(v > corner, corner, self.low[i])
         return np.where(change > 0, above, below)
@@ -131,22 +131,22 @@ class WeightedSvm:
         self.v[i] = np.where(np.abs(ends - v) <= SETTLED * self.size, ends, v)
 
     def _newton(self, free: Array) -> tuple[Array, float]:
-        """The step to the optimum of these weights, the others as they are, and by how much f gains at first.
+        """The Newton step of the free weights with the others fixed, and how fast the objective falls along it.
 
-        Their matrix may be singular. Where it is flat the step is long, and an end stops it.
+        The matrix may be singular; then the step may be long, and is stopped at a corner or bound.
         """
         K, pull = self.K[np.ix_(free, free)], np.where(self.v < self.corner, 1.0, -1.0)[free] - self.F[free]
         ridge = max(len(free) * EPSILON * K.trace(), TINY)
         if not self.bias:
             change = solve(K, pull, ridge)
             return change, float(pull @ change)
-        K, pull = K[:-1, :-1] - K[-1, :-1] - K[:-1, -1:] + K[-1, -1], pull[:-1] - pull[-1]  # the last one pays
+        K, pull = K[:-1, :-1] - K[-1, :-1] - K[:-1, -1:] + K[-1, -1], pull[:-1] - pull[-1]  # the last keeps the sum
         change = solve(K, pull, ridge)
         return np.append(change, -change.sum()), float(pull @ change)
 
 
 def solve(K: Array, y: Array, ridge: float) -> Array:
-    """(K + ridge)^-1 y, with a larger ridge where this one, of the size of rounding, leaves K without a factor."""
+    """(K + ridge)^-1 y; the ridge (jitter, of the size of rounding) is enlarged if the Cholesky factorisation fails."""
     while ridge < math.inf:
         try:
             return np.asarray(cho_solve((np.linalg.cholesky(K + ridge * np.eye(len(K))), True), y))
@@ -156,5 +156,5 @@ def solve(K: Array, y: Array, ridge: float) -> Array:
 
 
 def first_of_largest(values: Array, slack: float) -> int:
-    """Where the largest value is; of those equal up to rounding the first."""
+    """The index of the largest value; the first of several that are equal up to rounding."""
     return int(np.argmax(values >= values.max() - slack))
