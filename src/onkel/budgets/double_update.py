@@ -79,7 +79,7 @@ def limit_of(round: Round, C: float) -> float:
 
 
 def climb(f: Terms, round: Round, k: Array, limit: float, rho: float) -> bool:
-    """The update of `DoubleUpdate`, where there is a loss; k is the kernel row of the example. Did a term enter?"""
+    """The update of `DoubleUpdate`, if there is a loss; k is the kernel row of the example. Was a term added?"""
     y, s = round.y, float(f.scores(k)[0])
     loss = 1 - y * s
     if loss <= 0:

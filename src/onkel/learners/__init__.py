@@ -1,1 +1,1 @@
-"""Learners: the loop, and learners made of learners."""
+"""Learners: the learning loop, and learners made of learners."""

@@ -1,9 +1,9 @@
 """Compositions: which parts go together.
 
-Each part says in words what it needs and what it offers. Here is the one place that compares them, and the one sentence
-that refuses. A part of one's own may use other words: what one part needs another must offer. Some offered words only
-describe a part, and no part needs them: "input distances" marks a budget that compares examples by a distance other
-than the kernel's, "makes points" one whose terms need not be examples.
+Each part states in words what it needs and what it offers; only this module compares them and raises the error. A
+user's part may use its own words: a word that one part needs must be offered by another. Two words only describe a
+budget, and no part needs them: "input distances" (it compares examples in the space of inputs) and "makes points" (its
+terms need not be examples).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onkel.hypotheses import Hypothesis
 from onkel.losses import Loss
 from onkel.updates import Update
 
-# A word, who is asked for it, and how.
+# word: the part that must offer it, and the requirement as the message states it
 WORDS = {
     "two classes": ("outputs", "two classes, which have one output"),
     "append-only": ("hypothesis", "a budget that only appends, such as Unlimited(), or explicit features"),
@@ -39,7 +39,7 @@ WORDS = {
 def refuse_misfits(
     hypothesis: Hypothesis, loss: Loss, update: Update, outputs: int = 1, average: bool | str = False
 ) -> None:
-    """Refuse a composition in which a part needs what no other offers."""
+    """Raise Misfit if a part needs something that no other part offers."""
     parts = (hypothesis, *hypothesis.inner, loss, update)
     offered = frozenset().union(*(part.offers for part in parts)) | ({"two classes"} if outputs == 1 else set())
     asked = {"hypothesis": hypothesis, "loss": loss, "update": update, "outputs": f"{outputs} outputs"}

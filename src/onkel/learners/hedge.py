@@ -1,11 +1,11 @@
-"""Hedge: a learner made of learners. Each predicts and learns; their answers are weighted by how well they did.
+"""Hedge: a learner made of learners. Each predicts and learns; components that did well get larger weights.
 
-th = weighting.weights(faults);  score = sum_i th_i answer_i, the answer being a vote or the score of the component
+th = weighting.weights(faults);  score = sum_i th_i answer_i, where answer_i is the vote or the score of component i
 
-Components that depend neither on the weights nor on each other learn from a whole chunk at once; the weights follow
-from their scores. If components are drawn by weight to learn, if weights scale the probabilities of their sampled
-steps, or if all share one budget, rows are processed one by one. This file is the definition; its twin in C++ holds
-components that run there.
+If components depend neither on the weights nor on each other, each learns a whole chunk, and the weights follow from
+the scores. Rows are processed one by one if components are drawn by weight to learn, if weights scale the probabilities
+of sampled steps, or if the components share a budget. This file is the definition; the C++ counterpart is
+`NativeHedge`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Hedge(PoolEngine):
     # -- answers
 
     def _drawn(self, th: Array) -> Array:
-        """The weights of those drawn to take part in the answer, for each round; the best if none is."""
+        """For each round, the weights of the drawn components; if none is drawn, of the best."""
         draw = self.random["combination"]
         if self.sampling.answer == "one":
             return np.eye(len(self.learners))[[pick(row, draw.uniform()) for row in th]]
@@ -43,7 +43,7 @@ class Hedge(PoolEngine):
         return kept
 
     def _answers(self, scores: Array) -> Array:
-        """What each component says, from scores (rounds, components, outputs)."""
+        """The votes (or scores) of the components, from scores (rounds, components, outputs)."""
         if not self.vote:
             return scores
         said = decided(scores)
@@ -58,7 +58,7 @@ class Hedge(PoolEngine):
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
         """Learn from each row in turn; the combined scores before each update (twice: there is no average).
 
-        If a component diverges the call ends; another may then have learned from rows beyond (see `Journal`).
+        If a component diverges, the call ends; other components may then have learned further rows (see `Journal`).
         """
         X = self.fine(X)
         self.check(X)
@@ -66,11 +66,11 @@ class Hedge(PoolEngine):
         return written(self._rounds(X, y, weight) if self.by_rounds else self._chunk(X, y, weight), out)
 
     def _chunk(self, X: Any, y: Array, weight: Array) -> Array:
-        """Components learn from all rows, then the weights follow."""
+        """Each component learns all rows; then the weights are computed from the scores."""
         scores = np.stack(self._each(lambda learner: learner.learn(X, y, weight)[0]), axis=1)
         counts = weight > 0
         found = self.weighting.faults(y, scores) * counts[:, None]
-        faults = np.cumsum(np.vstack([self.faults, found]), axis=0)  # one after the other, in any chunks
+        faults = np.cumsum(np.vstack([self.faults, found]), axis=0)  # added row by row, so that chunks do not matter
         self.faults = faults[-1].copy()
         self.rounds += int(counts.sum())
         th = self.weighting.weights(faults[:-1])
@@ -79,7 +79,7 @@ class Hedge(PoolEngine):
         return self._combine(scores, th)
 
     def _each(self, action: Callable[[Any], Any]) -> list[Any]:
-        """The action on every component, side by side if asked; the native engine runs without the interpreter."""
+        """The action on every component, in parallel if `jobs` > 1; the native engine releases the GIL."""
         if self.jobs == 1:
             return [action(learner) for learner in self.learners]
         with ThreadPoolExecutor(self.jobs) as threads:
@@ -97,7 +97,7 @@ class Hedge(PoolEngine):
         return combined
 
     def _round(self, x: Any, y: Array, weight: Array) -> Array:
-        """One round in which components depend on their weights, or on each other."""
+        """One round, for components that depend on their weights or on each other."""
         th = self.weights[None]
         chances = self.sampling.chances(th)[0]
         scores = np.zeros((1, len(self.learners), self.outputs))

@@ -1,9 +1,9 @@
-"""Learner: the loop, in array notation. This file is the definition; the C++ engine is its twin.
+"""Learner: the learning loop, in array notation. This file is the definition; `NativeLearner` is its C++ counterpart.
 
 k            = f.row(x)                          kernel values k(x_i, x), or features z_i(x)
 s            = f.scores(k)                       f(x) = sum_i coef_i k_i
 value, slope = loss(y, s)
-shrink, coef = update.step(round)
+shrink, coef = update.step(round, memory)
 f.move(round, shrink, coef)                      f = shrink * f, then the step
 """
 
@@ -50,11 +50,11 @@ class Learner(Composed):
     loss : Loss
     update : Update
     outputs : number of scores: 1 for two classes (targets -1, +1) and regression, else one per class (targets 0, 1, ..)
-    average : False; True: also score with the average of the models before each round, over the terms
-        that still live; "all": over every term that ever lived
-    seed : of the random choices
-    columns, dtype, sparse : the rows to come; see `Basis`
-    keys : a number for each column, from which random features are drawn (default: its place)
+    average : False; True: also score with the average of the models before each round, restricted to the terms
+        that are still stored; "all": including removed terms
+    seed : seed of the random choices
+    columns, dtype, sparse : number of columns, type and form of the rows; see `Basis`
+    keys : a number for each column, from which random features are drawn (default: its index)
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Learner(Composed):
     ) -> Out:
         """Learn from each row in turn; the scores before each update, by the last and by the averaged model.
 
-        `chance` and `room` are told to every round (see `Round`).
+        `chance` and `room` are passed on to every round (see `Round`).
         """
         self.check(X)
         last, averaged = out or (np.zeros((len(y), self.outputs)), np.zeros((len(y), self.outputs)))
@@ -137,7 +137,7 @@ class Learner(Composed):
         return s, averaged
 
     def _step(self, round: Round) -> tuple[float, Array | None]:
-        """What the update answers, if it is a step at all."""
+        """The step of the update, checked for shape and range."""
         answer = self.update.step(round, self.memory)
         shapes = [(self.outputs,), (len(round.k), self.outputs)][: 2 if "explicit" in self.update.needs else 1]
         shrink, coef = answer if isinstance(answer, tuple) and len(answer) == 2 else (None, answer)

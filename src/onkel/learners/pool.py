@@ -1,4 +1,4 @@
-"""Pools: what engines made of engines have in common, whatever the loop runs on."""
+"""Pools: the base class of engines made of engines, in Python and C++."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class PoolEngine(Engine):
-    """A weighted pool of engines, with the verbs of one.
+    """A weighted pool of engines, with the methods of an engine.
 
     Parameters
     ----------
-    learners : components with as many outputs as the whole
-    weighting : how they are weighed
-    sampling : which of them take part in a round
-    vote : combine the components' answers (-1 or +1, or one class); else their scores
+    learners : the components, each with as many outputs as the pool
+    weighting : how the components are weighted
+    sampling : which components take part in a round
+    vote : combine the predictions of the components (-1 or +1, or a class); if False, their scores
     budget : most terms of all components together; when it is used up, a component that adds a term first removes one
         of its own, or drops the new term if it has none
-    seed : of the draws
+    seed : seed of the draws
     dtype : type of the rows; components may use a wider type (float64 for float32 rows)
-    jobs : threads on which components learn side by side, where they learn from whole chunks
+    jobs : threads on which components learn in parallel, if they learn from whole chunks
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class PoolEngine(Engine):
 
     @property
     def weights(self) -> Array:
-        """th, which sum to 1."""
+        """The weights th of the components, which sum to 1."""
         return np.asarray(self.weighting.weights(self.faults[None])[0])
 
     @property
     def by_rounds(self) -> bool:
-        """Do components depend on their weights, or on each other? Else each may learn a whole chunk by itself."""
+        """Must rows be learned one by one, because components depend on their weights or on each other?"""
         return self.sampling.learn or self.sampling.scale or self.budget < math.inf
 
     # -- what is inside
@@ -132,6 +132,6 @@ class PoolEngine(Engine):
 
 
 def seeds(seed: int, count: int) -> list[int]:
-    """A seed for each component; the first keeps the seed of the whole, so that a pool of one is the learner itself."""
+    """A seed for each component; the first has the seed of the pool, so that a pool of one equals its component."""
     rest = uniforms(seed, "components", np.arange(count), 1)[:, 0] * 2.0**52
     return [seed, *(int(number) for number in rest[1:])]

@@ -1,8 +1,8 @@
-"""Restarts: instances of one learner that begin anew at intervals of 1, 2, 4, ... rounds, weighted by their regret.
+"""Restarts: instances of one learner that restart every 1, 2, 4, ... rounds, weighted by their regret.
 
-Whatever changes in a stream, and whenever, some instance began not long before it. Instance j restarts in the rounds
-that 2^j divides, with steps min(1/2, eta / sqrt(2^j)), and is made of one linear function for each kernel, on random
-features that all instances share.
+After any change in a stream, some instance restarts soon. Instance j restarts in the rounds that 2^j divides, and takes
+steps of size min(1/2, eta / sqrt(2^j)). It has one linear function for each kernel, on random features that all
+instances share.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Restarts(Engine):
-    """A hedge of hedges, with the verbs of a learner.
+    """A hedge of hedges, with the methods of an engine.
+
+    h_j is the weight of instance j, th_jp the weight of kernel p in it, m the number of kernels:
 
     score = sum_j h_j sum_p th_jp f_jp(x) / sum_j h_j
     f_jp <- (1 - 2 eta_j lam) f_jp - eta_j slope z_p(x);  th_jp <- th_jp exp(-eta_weights_j loss_jp), normalised,
@@ -37,11 +39,11 @@ class Restarts(Engine):
 
     Parameters
     ----------
-    maps : one for each kernel, with as many components each
-    seeds : what each map is drawn from
+    maps : one for each kernel, all with the same number of components
+    seeds : the seed of each map
     loss : Loss
-    eta : the step of instance j is min(1/2, eta / sqrt(2^j))
-    eta_weights : the same for the weights of kernels
+    eta : the step size of instance j is min(1/2, eta / sqrt(2^j))
+    eta_weights : likewise, for the weights of the kernels
     lam : regularisation
     outputs, keys, dtype : see Learner
     """
@@ -94,7 +96,7 @@ class Restarts(Engine):
 
     @exclusive
     def widen(self, keys: Array) -> None:
-        """Make room for features that were not there before; `keys` are those of all."""
+        """Make room for new features; `keys` are the keys of all features, old and new."""
         self.keys = keys
         drawn = [map.draw(keys, seed) for map, seed in zip(self.maps, self.seeds, strict=True)]
         self.drawn = {"directions": np.concatenate([numbers["directions"] for numbers in drawn])}
@@ -103,7 +105,7 @@ class Restarts(Engine):
         return np.asarray(np.minimum(0.5, eta / np.sqrt(2.0 ** np.arange(len(self.coef)))))
 
     def _restart(self) -> None:
-        """Before round t + 1: instances whose interval ends begin anew, and one more may be born."""
+        """Before round t + 1: restart instances whose interval ends; add one if t + 1 is a power of 2."""
         grow = (self.rounds + 1).bit_length() - len(self.coef)
         self.coef, self.losses, self.log_weights = (
             np.concatenate([a, np.zeros((grow, *a.shape[1:]))]) for a in (self.coef, self.losses, self.log_weights)
@@ -115,28 +117,28 @@ class Restarts(Engine):
 
     @property
     def sizes(self) -> Array:
-        """The number of terms of each kernel: there are none."""
+        """The number of terms of each kernel: 0, as there are only features."""
         return np.zeros(len(self.maps), dtype=int)
 
     # -- scoring
 
     def features(self, x: Row) -> Array:
-        """z_p(x), (kernels, features)."""
+        """z_p(x), of shape (kernels, features)."""
         z = self.maps[0].features(x.matrix(self.columns), self.drawn, {})  # the cosines of all, then the sines
         return np.ascontiguousarray(z.reshape(2, len(self.maps), -1).swapaxes(0, 1)).reshape(len(self.maps), -1)
 
     def _weights(self) -> tuple[Array, Array]:
-        """h, (instances,), and th, (instances, kernels)."""
+        """h, of shape (instances,), and th, of shape (instances, kernels)."""
         return softmax(self.log_weights), softmax(-self._rates(self.eta_weights)[:, None] * self.losses)
 
     @property
     def weights(self) -> Array:
-        """Of the kernels in the answer; they sum to 1."""
+        """The weights of the kernels in the score; they sum to 1."""
         h, th = self._weights()
         return np.asarray(h @ th)
 
     def answers(self, z: Array) -> tuple[Array, Array, Array]:
-        """The scores of the kernels in each instance, of the instances, and of all together."""
+        """The scores of each kernel in each instance, of each instance, and of the whole."""
         h, th = self._weights()
         single = (self.coef @ z[:, :, None])[..., 0]
         instances = (th[:, None] @ single)[:, 0]
@@ -152,7 +154,7 @@ class Restarts(Engine):
         return out
 
     def check(self, X: Any, y: Array | None = None) -> None:
-        """Refuse rows whose numbers would overflow."""
+        """Raise TooLarge for rows whose numbers would overflow."""
         for i, x in enumerate(rows(X)):
             if not np.abs(x.values).sum() < self.reach:
                 raise TooLarge("its values are too large for random features: scale them", i)

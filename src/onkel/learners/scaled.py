@@ -1,15 +1,16 @@
-"""Scaled: a learner that sees every feature in units of how much it has varied so far.
+"""Scaled: a wrapper that divides every feature by its standard deviation so far.
 
-With c the first row, and mean and deviation over the rows so far (the current one included, as a row is known before
-its target), the inner learner sees
+Let c be the first row, deviation_j the standard deviation of feature j over the rows so far, and v the number of
+features that have differed from c so far. The inner learner gets
 
-z_j = (x_j - c_j) / (deviation_j sqrt(2 v)),   v features having differed from c so far,
+z_j = (x_j - c_j) / (deviation_j sqrt(2 v)),
 
-so that two rows are at a mean squared distance of 1, and a kernel of a given width means the same on every stream. A
-feature that never varied is 0. Rows are centred at the first row, not at the running mean: a kernel of differences does
-not depend on the centre, a fixed centre keeps stored rows comparable, and a sparse first row keeps sparse rows sparse.
+so that the mean squared distance of two rows is 1, and a kernel of a given width means the same on every stream. The
+current row counts, as it is known before its target. A feature that never varied is 0. Rows are centred at the first
+row, not at the running mean: a fixed centre keeps stored rows comparable, and sparse rows stay sparse if the first one
+is. Kernels of differences do not depend on the centre.
 
-The target of a regression is standardised likewise; predictions come back in its own units.
+The target of a regression is standardised likewise; predictions are in its original units.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from onkel.core.part import Part
 from onkel.learners.engine import Engine, Out, written
 
 Array = np.ndarray[Any, np.dtype[Any]]
-LARGEST = 1e140  # its square can still be added up
-BLOCK = 1 << 20  # numbers in a table of running sums
+LARGEST = 1e140  # squares of numbers up to this can be summed without overflow
+BLOCK = 1 << 20  # most numbers in a table of running sums
 
 
 class Scaled(Engine):
-    """A learner around a learner, with the verbs of one.
+    """A wrapper around a learner, with the methods of an engine.
 
     Parameters
     ----------
-    learner : sees scaled rows, in float64
+    learner : the inner learner, which gets scaled rows in float64
     columns : number of features
     target : standardise the target, too (regression)
     dtype : type of the rows to come
@@ -94,11 +95,11 @@ class Scaled(Engine):
         if not first.any():
             return X.copy()
         Z = sp.csr_array(X - sp.csr_array(np.ones((X.shape[0], 1))) @ sp.csr_array(first[None]))
-        Z.sort_indices()  # engines add up in the order they find
+        Z.sort_indices()  # engines sum in the order of the indices
         return Z
 
     def _standardised(self, y: Array, counted: Array) -> tuple[Array, Array, Array]:
-        """The targets; and mean and deviation before each of them."""
+        """The standardised targets, and mean and standard deviation before each of them."""
         differences, sums = self.goal.add(y[:, None], counted)
         mean, unit = sums.mean[:, 0], _units(sums)[:, 0]
         deviation = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
@@ -109,7 +110,7 @@ class Scaled(Engine):
 
     @shared
     def scores(self, X: Any, average: bool | None = None) -> Array:
-        """Scores of the rows, in the units of now."""
+        """Scores of the rows, scaled with the current units."""
         X = _plain(X)
         Z: Any = self._shifted(X) if sp.issparse(X) else X - self.inputs.first
         unit = _units(self.inputs.now) * _norm(self.inputs.now)
@@ -137,11 +138,11 @@ class Scaled(Engine):
 
     @property
     def weights(self) -> Array:
-        """Those of a hedge."""
+        """The weights of the components, if the inner learner is a pool."""
         return np.asarray(self.learner.weights)
 
     def check(self, X: Any, y: Array | None = None) -> None:
-        """Refuse rows and targets whose squares could not be added up."""
+        """Raise TooLarge for rows and targets whose squares could not be summed."""
         if largest(X) > LARGEST:
             raise TooLarge(f"a value of {largest(X):.3g} is too large to be scaled: use numbers below {LARGEST:g}")
         if self.target and y is not None and not (worst := np.abs(y).max(initial=0)) < LARGEST:
@@ -199,12 +200,12 @@ def _plain(X: Any) -> Any:
 
 
 def _units(sums: Sums) -> Array:
-    """1 / deviation; 0 for what never varied."""
+    """1 / standard deviation; 0 for features that never varied."""
     deviation = sums.deviation
     return np.asarray(np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0))
 
 
 def _norm(sums: Sums) -> Any:
-    """1 / sqrt(2 v), v of the features having varied."""
+    """1 / sqrt(2 v), where v features have varied."""
     varied = np.maximum(np.count_nonzero(sums.squares, axis=-1, keepdims=True), 1)
     return 1 / np.sqrt(2.0 * varied)

@@ -1,6 +1,6 @@
-"""How a pool weighs its components, and which of them take part in a round.
+"""How a pool weights its components, and which of them take part in a round.
 
-th_i is made of the faults of component i so far: th_i proportional to exp(-rate * faults_i).
+The weight th_i of component i is proportional to exp(-rate * faults_i), where faults_i is the sum of its faults so far.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Weighting(Part):
-    """What counts as a fault, and how much weight it costs."""
+    """What counts as a fault, and by how much a fault lowers the weight."""
 
     @property
     def rate(self) -> float:
-        """By how much a fault lowers the logarithm of the weight."""
+        """How much a fault of 1 lowers the logarithm of the weight."""
         raise NotImplementedError
 
     def faults(self, y: Array, scores: Array) -> Array:
@@ -30,18 +30,18 @@ class Weighting(Part):
         raise NotImplementedError
 
     def rule(self) -> dict[str, Any] | None:
-        """What the loop in C++ must know: rate, and loss (None: mistakes, `strict` or not). None: it has no twin."""
+        """Rate and loss for the C++ loop (loss None: mistakes, `strict` or not); None if it cannot run in C++."""
         return None
 
     def weights(self, faults: Array) -> Array:
-        """th, which sum to 1, for rows of faults so far."""
+        """The weights th, which sum to 1, for each row of summed faults."""
         return softmax(-self.rate * (faults - faults.min(axis=1, keepdims=True)))
 
 
 class ByMistakes(Weighting):
-    """th_i <- th_i * discount for a component that was wrong, normalised. With `discount` 1 the weights stay equal.
+    """th_i <- th_i * discount if component i was wrong, then normalised. With `discount` 1 the weights stay equal.
 
-    With two classes a score of 0 is wrong, unless `strict`.
+    With two classes a score of 0 is wrong, except with `strict`.
     """
 
     discount: float = 0.99
@@ -70,7 +70,7 @@ class ByMistakes(Weighting):
 
 
 class ByLoss(Weighting):
-    """th_i <- th_i * exp(-eta_weights * loss_i), normalised, with the loss of the component's score."""
+    """th_i <- th_i * exp(-eta_weights * loss_i), then normalised; loss_i is the loss of component i."""
 
     loss: Loss = Squared()
     eta_weights: float = 1.0
@@ -96,13 +96,13 @@ class ByLoss(Weighting):
 
 
 class Sampling(Part):
-    """Which components take part, by p_i = (1 - smoothing) th_i / max th + smoothing.
+    """Which components take part in a round, with p_i = (1 - smoothing) th_i / max_j th_j + smoothing.
 
     Parameters
     ----------
-    learn : only components drawn with probability p_i learn, and lose weight
-    answer : whose scores `learn` returns: those of "all", of "some" drawn with p_i, or of "one" drawn with th_i
-    scale : all learn; p_i multiplies the probability of their own sampled steps
+    learn : only components drawn with probability p_i learn and can lose weight
+    answer : the components whose scores `learn` combines: "all", "some" (drawn with p_i) or "one" (drawn with th_i)
+    scale : all components learn; p_i multiplies the probability of their own sampled steps
     smoothing : between 0 and 1
     """
 
@@ -123,5 +123,5 @@ class Sampling(Part):
             refuse_ignored(self, f"learn=False, answer={self.answer!r} and scale=False", "smoothing")
 
     def chances(self, th: Array) -> Array:
-        """p_i."""
+        """The probabilities p_i."""
         return np.asarray((1 - self.smoothing) * th / th.max(axis=-1, keepdims=True) + self.smoothing)

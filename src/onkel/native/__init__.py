@@ -1,4 +1,4 @@
-"""Native: the twins of parts and loops in C++, and the choice between them and the definitions in Python."""
+"""Native: the C++ counterparts (twins) of parts and loops, and the choice between them and the Python engine."""
 
 from onkel.native.choice import available, description, use_engine
 from onkel.native.engines import NativeHedge, NativeLearner, fastest, has_twin, learn_together, twin

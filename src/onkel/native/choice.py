@@ -45,23 +45,23 @@ def available() -> bool:
 
 
 def wanted() -> Any:
-    """The compiled module, if it is built and not refused; else None."""
+    """The compiled module, if it is built and enabled; else None."""
     return core if _choice != "python" else None
 
 
 def required() -> bool:
-    """Is the Python engine refused?"""
+    """Is the Python engine disabled?"""
     return _choice == "native"
 
 
 def description() -> str:
-    """The engine in words, for reports."""
+    """The name of the engine, for reports."""
     return f"native ({core.instruction_set()})" if wanted() is not None else "python"
 
 
 @contextmanager
 def use_engine(engine: str) -> Iterator[None]:
-    """Within the block, new learners run on "python", "native" or the best there is ("auto")."""
+    """Within the block, new learners run on "python", on "native", or on the fastest available engine ("auto")."""
     global _choice
     if engine not in _CHOICES:
         raise ValueError(f"engine must be one of {_CHOICES}, got {engine!r}")

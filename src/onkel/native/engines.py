@@ -1,4 +1,4 @@
-"""Engines in C++: learners and pools whose parts all have twins there."""
+"""Engines in C++: learners and pools whose parts all have C++ counterparts (twins)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def has_twin(part: Part) -> bool:
-    """Is there a C++ part of this very class, and of every part inside?"""
+    """Is there a C++ counterpart of this class, and of the class of every nested part?"""
     ours = type(part).__module__.startswith("onkel.") and hasattr(choice.core, type(part).__name__)
     return choice.available() and ours and all(map(has_twin, part.inner))
 
 
 def twin(part: Part, run: Run | None = None, draws: Mapping[Map, Drawn] | None = None, made: Any = None) -> Any:
-    """The C++ part with the same name, made of what the part says.
+    """The C++ counterpart of a part, made from the part's `twin_fields`.
 
     Parameters
     ----------
     run, draws : for maps, the run and the numbers drawn for them
-    made : a C++ map that is there already, and used for every map
+    made : an existing C++ map, used in place of every map
     """
 
     def convert(value: Any) -> Any:
@@ -62,7 +62,7 @@ class NativeLearner(Composed):
     atomic = True
 
     def __init__(self, learner: Learner, made: Any = None) -> None:
-        """`made` is a C++ map that is there already, if any."""
+        """`made` is an existing C++ map, if any."""
         self.hypothesis, self.loss, self.update = learner.inner
         self.run = learner.run
         self.average, self.outputs, self.dtype = learner.average, learner.outputs, learner.dtype
@@ -78,7 +78,7 @@ class NativeLearner(Composed):
             columns=learner.columns,
             sparse=learner.run.sparse,
         )
-        for verb in ("learn_one", "score_one", "learn_named", "score_named"):  # no frame of Python in between
+        for verb in ("learn_one", "score_one", "learn_named", "score_named"):  # without a Python frame
             setattr(self, verb, getattr(self._core, verb))
 
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
@@ -111,7 +111,7 @@ class NativeLearner(Composed):
         return out
 
     def widen(self, keys: Array, made: Any = None) -> None:
-        """Make room for new features; `made` is a C++ map for all of them, if there is one already."""
+        """Make room for new features; `made` is an existing C++ map for all features, if any."""
         run = replace(self.run, keys=keys)
         draws = {map: map.redraw(self.columns, keys, run.seed) for map in self.hypothesis.maps}
         maps = [made or twin(map, run, draws) for map in draws]
@@ -138,7 +138,7 @@ class NativeLearner(Composed):
 
 
 class NativeHedge(PoolEngine):
-    """A pool whose components, rounds and scores are in C++; what it knows of the weights stays here.
+    """A pool whose components, rounds and scores are in C++; faults and random streams stay in Python.
 
     Components whose random features have the same seed and differ only in kernel width share their projections.
     """
@@ -228,9 +228,9 @@ _TWINS: dict[type[Engine], Any] = {Learner: NativeLearner, Hedge: NativeHedge}
 
 
 def fastest(learner: Engine) -> Engine:
-    """The C++ engine for a learner or pool that has not begun.
+    """The C++ engine for a learner or pool that has learned nothing yet.
 
-    The learner itself if a twin is missing, or the native engine is not there or not wanted.
+    The learner itself is returned if a twin is missing, or if the native engine is not built or disabled.
     """
     missing = sorted({type(part).__name__ for part in learner.inner if not has_twin(part)})
     missing += [] if learner.twinned else [type(learner).__name__]
@@ -241,7 +241,7 @@ def fastest(learner: Engine) -> Engine:
 
 
 def learn_together(family: Sequence[NativeLearner], X: Any, y: Array) -> list[tuple[Array, Array] | None]:
-    """What `learn` of each would return, None for one that diverged; the features are computed once for all."""
+    """The result of `learn` for each learner, None for those that diverged; features are computed once for all."""
     last = np.empty((len(family) * len(y), family[0].outputs))
     averaged = np.empty_like(last)
     group: list[Any] = [learner._core for learner in family]
@@ -251,7 +251,7 @@ def learn_together(family: Sequence[NativeLearner], X: Any, y: Array) -> list[tu
 
 
 def _fields(X: Any) -> tuple[Any, Any, Any]:
-    """Values, column indices and row starts; the last two None for a dense array."""
+    """Values, column indices and row starts; the latter two are None for a dense array."""
     if hasattr(X, "indptr"):
         return X.data, np.ascontiguousarray(X.indices, np.int32), np.ascontiguousarray(X.indptr, np.int64)
     return X, None, None

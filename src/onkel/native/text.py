@@ -12,16 +12,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def parse_libsvm(text: bytes, base: int) -> tuple[Any, ...] | None:
-    """`text.parse_libsvm` in C++: the fields of its rows; None where it is not built, or the text is not the usual."""
+    """`text.parse_libsvm` in C++: the fields of its rows; None if C++ is not available, or the text is unusual."""
     core = choice.wanted()
     parts: tuple[Any, ...] | None = core.parse_libsvm(text, base) if core is not None else None
     return parts
 
 
 def parse_table(text: bytes, separator: str, wanted: list[int]) -> tuple[Array, Array, int] | None:
-    """Numbers, places of the text cells, and number of rows of a table without quotes; None as above.
+    """Numbers, positions of the text cells, and number of rows of a table without quotes; None as in `parse_libsvm`.
 
-    `wanted` says of each column: 0 skip, 1 number (NaN where the cell is empty), 2 text.
+    `wanted` says for each column: 0 skip, 1 number (NaN if the cell is empty), 2 text.
     """
     core = choice.wanted()
     parts: tuple[Array, Array, int] | None = core.parse_table(text, separator, wanted) if core is not None else None
