@@ -1,4 +1,4 @@
-"""How people meet a learner: the verbs of scikit-learn and of river on one object."""
+"""Faces: estimators with the interfaces of scikit-learn and of river in one object."""
 
 from onkel.faces.classifier import Classifier
 from onkel.faces.detector import Detector

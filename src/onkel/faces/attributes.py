@@ -1,4 +1,4 @@
-"""Attributes: what an estimator has learned, by the names that scikit-learn uses."""
+"""Attributes: what an estimator has learned, under the names that scikit-learn uses."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Attributes:
-    """Of what has learned something, or nothing yet."""
+    """The learned attributes of an estimator; reading them raises an error before it has learned."""
 
     _learned: Learned | None = None
 
     def __copy__(self) -> Self:
-        return copy.deepcopy(self)  # two models that share what they learn would be none
+        return copy.deepcopy(self)  # two models must not share what they learn
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._learned is not None
@@ -31,7 +31,7 @@ class Attributes:
         return self._learned
 
     def _seen(self, name: str, value: Any) -> Any:
-        """A public attribute, which is not there (as scikit-learn has it) before something was learned."""
+        """A public attribute; as in scikit-learn, it does not exist before something was learned."""
         if value is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return value
@@ -45,7 +45,7 @@ class Attributes:
     def feature_names_in_(self) -> Array:
         """Column names of the frame given to the first `fit`, `partial_fit` or `learn`.
 
-        Not there once new names may join (`learn_one` with a dictionary, `learn_many`).
+        Does not exist once new names may be added (`learn_one` with a dictionary, `learn_many`).
         """
         names = self._seen("feature_names_in_", None if self._learned is None else self._learned.columns.fixed)
         return np.array(names, dtype=object)
@@ -64,7 +64,7 @@ class Attributes:
 
     @property
     def support_vectors_(self) -> Any:
-        """The stored examples (terms, features), in the order they entered."""
+        """The stored examples (terms, features), in the order in which they entered."""
         return self._terms()[0]
 
     @property
@@ -82,7 +82,7 @@ class Attributes:
 
     @property
     def engine_(self) -> str:
-        """What it runs on: "native" or "python"."""
+        """The engine of the model: "native" or "python"."""
         return self._fitted().engine.kind
 
     def _terms(self) -> tuple[Any, Array]:

@@ -1,9 +1,8 @@
-"""The border: what people hand in, checked once and turned into what the engine reads.
+"""Input validation: the arguments of users are checked once, and converted to the form that engines read.
 
-Rows come as arrays (float32 and float64 are kept), CSR matrices (never densified), pandas or polars
-frames, or dictionaries. Bad values are refused before anything is learned, with a message that says what,
-where, and what to do. Labels and names of columns are checked in `labels.py` and `columns.py`, overflow in
-the engine.
+Rows may be arrays (float32 and float64 are kept), CSR matrices (never densified), pandas or polars frames, or
+dictionaries. Bad values raise an error before anything is learned, which says what is wrong, where, and what to do.
+Labels and column names are checked in `labels.py` and `columns.py`, overflow in the engine.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SPARSE = ("csr", "csc", "coo")
-MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}  # in words: pandas' NA does not even compare with itself
+MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}  # compared as text: pandas' NA cannot be compared with itself
 
 
 def is_frame(X: Any) -> bool:
-    """A table with named columns, of pandas, polars or the like."""
+    """Is X a table with named columns (pandas, polars or similar)?"""
     return hasattr(X, "columns") and hasattr(X, "shape") and not sp.issparse(X)
 
 
@@ -42,7 +41,7 @@ def as_rows(X: Any, dtype: Any = None) -> Any:
 def as_example(x: Any, known: Container[Any] = ()) -> Any:
     """One example: a mapping from names to numbers, or a row (1, features) of numbers.
 
-    A row of a pandas frame is read by its labels, if these are words or names that are known.
+    A row of a pandas frame is read by its labels, if these are strings or known names.
     """
     if isinstance(x, Mapping):
         return x
@@ -75,7 +74,7 @@ def as_example(x: Any, known: Container[Any] = ()) -> Any:
 
 @contextmanager
 def naming_columns(X: Any) -> Iterator[None]:
-    """Where a value of a frame cannot be read as a number, or any one is too large, say where it is."""
+    """Errors about values that are not numbers, or too large, name the row and column."""
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
@@ -121,7 +120,7 @@ def shortly(value: Any) -> str:
 
 
 def settle(X: Any) -> Any:
-    """A checked matrix in the engine's form: finite, and if sparse then CSR with sorted indices."""
+    """A checked matrix in the form that engines read: finite, and CSR with sorted indices if sparse."""
     if sp.issparse(X):
         X = X.tocsr()
         X.check_format(full_check=True)
@@ -135,13 +134,13 @@ def settle(X: Any) -> Any:
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """What is behind a mask is not to be read."""
+    """Raise ValueError for masked arrays, whose masked values must not be used."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array: fill or drop the masked values first")
 
 
 def refuse_strange(values: Any, name: str) -> None:
-    """Dates, complex numbers and masked arrays are no numbers to learn from."""
+    """Raise ValueError for values to learn from that are dates, complex, masked, dictionaries or iterators."""
     refuse_masked(values, name)
     if isinstance(values, Iterator):
         raise ValueError(f"{name} is an iterator: make an array of what it gives")
@@ -163,13 +162,13 @@ def refuse_strange(values: Any, name: str) -> None:
 
 
 def refuse_non_finite(X: Any) -> None:
-    """NaN and infinity are refused with their row and column."""
+    """Raise ValueError for NaN and infinity, with row and column."""
     values = X.data if hasattr(X, "indptr") else X
     if values.size < 10_000:
         if np.isfinite(values).all():
             return
     else:
-        with np.errstate(over="ignore", invalid="ignore"):  # a finite sum says it all, and is quicker
+        with np.errstate(over="ignore", invalid="ignore"):  # if the sum is finite, so are all values; this is faster
             if np.isfinite(np.einsum("i->", values.ravel())) or np.isfinite(values).all():
                 return
     at = np.argwhere(~np.isfinite(values))[0]

@@ -1,4 +1,4 @@
-"""Classifier: the face of learners that predict one of two or more classes."""
+"""Classifier: the base class of estimators that predict one of two or more classes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _PROBABILITIES = 'use KLRSGDClassifier or OGDClassifier(loss="logistic")'
 
 
 class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
-    """Learners that predict a class."""
+    """Estimators that predict a class."""
 
     task: ClassVar[str] = "classification"
     river_kind: ClassVar[str] = "MiniBatchClassifier"
-    two_classes: ClassVar[bool] = False  # only: a third is refused
+    two_classes: ClassVar[bool] = False  # if True, a third class raises ValueError
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -41,8 +41,8 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Learn from the rows in order and return the scores made before each update.
 
-        Returns (n,) for two classes, a score >= 0 meaning `classes_[1]`; (n, m) for m >= 3 classes. Without
-        `classes` those of the first call are known; later ones join with score 0.
+        Returns shape (n,) for two classes, where a score >= 0 means `classes_[1]`; (n, m) for m >= 3 classes. Without
+        `classes` the classes of the first call are known; later ones are added with score 0.
         """
         return self._learn(*self._ready(X, y, classes, sample_weight))
 
@@ -70,7 +70,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         return None if self._learned is None else self._learned.labels
 
     def _joined(self, y: Array, classes: Any = None) -> Labels:
-        """The classes known, with those of y and the declared ones; refuses what cannot be."""
+        """The known classes together with those of y and the declared ones; raises ValueError if they do not fit."""
         known = self._labels.joined(y, classes) if self._labels else Labels.first(y, classes)
         if self.two_classes and len(known) > 2:
             raise ValueError(
@@ -118,7 +118,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         learned = self._learned
         try:
             target = learned.labels.targets.get(y)  # type: ignore[union-attr]
-        except (AttributeError, TypeError):  # nothing was learned yet; no label at all
+        except (AttributeError, TypeError):  # nothing was learned yet; y cannot be a label
             target = None
         if learned is None or target is None or not learned.learn_as_it_is(x, target, w):
             self._learn_checked(x, y, w)
@@ -134,10 +134,10 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         self._learn(learned, X, np.array([known.targets[y]]), weight)
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn from the rows of a frame as `learn_one` would; new columns and classes join."""
+        """Learn from the rows of a frame as `learn_one` would; new columns and classes are added."""
         rows, new = self._named(X)
         y = labels.as_labels(y, rows)
-        self._joined(y)  # refuses
+        self._joined(y)  # raises before anything is learned
         known = self._labels.classes if self._labels else y[:0]
         for start, stop in pairwise(cuts(y, known)):
             now = self._joined(y[start:stop])

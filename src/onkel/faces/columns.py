@@ -1,4 +1,4 @@
-"""Columns: what a model knows of its features, and the rows of its kind made of what comes in."""
+"""Columns: the features that a model knows, and the conversion of input to rows with these features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SparseRow(NamedTuple):
-    """A CSR matrix of one row; scipy's own would take longer to make than the row takes to learn."""
+    """A CSR matrix of one row; making one of scipy would take longer than learning the row."""
 
     data: Array
     indices: Array
@@ -31,30 +31,30 @@ class SparseRow(NamedTuple):
 
     @property
     def dtype(self) -> Any:
-        """Of the values."""
+        """The type of the values."""
         return self.data.dtype
 
     def copy(self) -> SparseRow:
-        """The row itself: nobody else has it."""
+        """The row itself, which nothing else refers to."""
         return self
 
     def astype(self, dtype: Any) -> SparseRow:
-        """With values of another type."""
+        """The row with values of another type."""
         return SparseRow(self.data.astype(dtype), self.indices, self.shape)
 
 
 class Columns:
-    """How many there are, and their names if they have any.
+    """The number of columns, and their names if they have any.
 
-    Columns without names are known by their places. Names from a frame given to `fit`, `partial_fit` or `learn` are
+    Columns without names are known by their position. Names from a frame given to `fit`, `partial_fit` or `learn` are
     fixed, as in scikit-learn, until `learn_one` (with a dictionary) or `learn_many` is called; from then on new names
-    may join. Names that came with a dictionary are those so far, in the order of their first appearance.
+    may be added. Names from dictionaries are in the order of their first appearance.
 
     Parameters
     ----------
     count : number of columns
     names : their names, or None
-    grows : may new names join?
+    grows : may new names be added?
     owner : name of the estimator, for messages
     """
 
@@ -67,38 +67,38 @@ class Columns:
 
     @classmethod
     def of(cls, X: Any, owner: str) -> tuple[Columns, Any]:
-        """Those of a first matrix or frame, and its rows; float32 and float64 are kept."""
+        """The columns of a first matrix or frame, and its rows; float32 and float64 are kept."""
         X, seen = _validated(X, owner, {}, [np.float64, np.float32])
         names = seen.get("feature_names_in_")
         return cls(X.shape[1], None if names is None else [str(name) for name in names], False, owner), X
 
     @property
     def keys(self) -> Array:
-        """A number for each feature: made from its name, or its place where there are none."""
+        """A number for each feature, made from its name, or its position if columns have no names."""
         return keys_of(self.names) if self.names else np.arange(max(self.count, 1), dtype=np.uint64)
 
     @property
     def fixed(self) -> list[str] | None:
-        """The names of a frame, which stay as they are; None if there are none."""
+        """The fixed names of a frame; None if columns have no names, or new ones may be added."""
         return None if self.grows else self.names
 
     # -- new columns
 
     def wider(self, count: int) -> Columns:
-        """With further columns without names."""
+        """The columns with further ones without names, `count` in all."""
         return Columns(max(self.count, count), None, False, self.owner)
 
     def open(self) -> Columns:
-        """The same names, and new ones may join."""
+        """Columns with the same names, to which new ones may be added."""
         return self if self.grows else Columns(self.count, self.names, True, self.owner)
 
     def refuse_unnamed(self) -> None:
-        """Refuse names where columns are known by their places."""
+        """Raise ValueError if columns have no names."""
         if self.names is None:
             raise ValueError("this model was trained on unnamed columns: give it arrays, not names")
 
     def add(self, names: list[Any]) -> None:
-        """Put new names behind the others."""
+        """Append new names."""
         known = self.names = self.names or []
         for name in names:
             self.index[name] = len(known)
@@ -106,13 +106,13 @@ class Columns:
         self.count = len(known)
 
     def unknown(self, names: Any) -> list[Any]:
-        """Those of the names that are not yet known."""
+        """The names that are not yet known."""
         return [name for name in names if name not in self.index]
 
     # -- rows
 
     def matrix(self, X: Any, dtype: Any) -> Any:
-        """Check a matrix or a frame: its rows in that type, in these columns."""
+        """Check a matrix or a frame; returns its rows in this type, with these columns."""
         if not self.grows:
             seen: dict[str, Any] = {"n_features_in_": self.count}
             if self.names is not None:
@@ -134,7 +134,7 @@ class Columns:
         return self.matrix(x, dtype)
 
     def rows(self, x: Mapping[Any, Any], new: list[Any] | tuple[Any, ...] = ()) -> SparseRow:
-        """A dictionary as a sparse row, with `new` names behind the known; other unknown ones are left out."""
+        """A dictionary as a sparse row, with `new` names after the known ones; other unknown names are left out."""
         found = sorted((self.index[name], name) for name in x if name in self.index)
         found += [(self.count + i, name) for i, name in enumerate(new)]
         numbers = [x[name] for _, name in found]
@@ -152,7 +152,7 @@ class Columns:
         return SparseRow(values, index, (1, max(self.count + len(new), 1)))
 
     def select(self, X: Any, new: list[Any] | tuple[Any, ...] = ()) -> Any:
-        """A frame's columns in this order, `new` ones behind; those it lacks are zero, unknown ones left out."""
+        """The columns of a frame in this order, then the `new` ones; missing ones are zero, unknown ones left out."""
         if not border.is_frame(X):
             raise ValueError(
                 f"a frame with named columns is needed, got {type(X).__name__}: use partial_fit for arrays"
@@ -168,7 +168,7 @@ class Columns:
     # -- plain data
 
     def plain(self) -> dict[str, Any]:
-        """What a model file says of them."""
+        """The columns as they are saved in a model file."""
         if self.names is None:
             return {"n_features": self.count}
         names = [to_plain(name) for name in self.names]
@@ -185,7 +185,7 @@ class Columns:
 
 
 def cast(X: Any, dtype: Any) -> Any:
-    """The rows in the type of a run; what does not fit in it is refused."""
+    """The rows in the type of a run; raises ValueError for numbers that do not fit into it."""
     if X.dtype == dtype:
         return X
     with np.errstate(over="ignore"):
@@ -195,7 +195,7 @@ def cast(X: Any, dtype: Any) -> Any:
 
 
 def _validated(X: Any, owner: str, seen: dict[str, Any], dtype: Any) -> tuple[Any, dict[str, Any]]:
-    """The rows, checked by scikit-learn against columns that were `seen` (none: at first sight), and those seen now."""
+    """The rows and their columns; scikit-learn checks them against the columns `seen` before (none: the first call)."""
     stand_in = _stand_in(owner)()
     vars(stand_in).update(seen)
     form = {"accept_sparse": border.SPARSE, "dtype": dtype, "order": "C", "ensure_all_finite": False}
@@ -208,5 +208,5 @@ def _validated(X: Any, owner: str, seen: dict[str, Any], dtype: Any) -> tuple[An
 
 @cache
 def _stand_in(owner: str) -> type:
-    """scikit-learn keeps the columns in attributes of an estimator, and its messages name the class: this is one."""
+    """An empty estimator class of this name: scikit-learn's checks store columns in it and name it in messages."""
     return type(owner, (BaseEstimator,), {})

@@ -1,4 +1,4 @@
-"""Detector: the face of learners that tell the usual from the novel. They learn from examples alone."""
+"""Detector: the base class of estimators for novelty detection, which learn from examples without labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onkel.faces.estimator import Array, Estimator, Examples
 
 
 class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
-    """Learners that tell the usual from the novel."""
+    """Estimators for novelty detection."""
 
     task: ClassVar[str] = "novelty detection"
     river_kind: ClassVar[str] = "AnomalyDetector"
@@ -36,7 +36,7 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Go on learning from the rows in order."""
+        """Continue to learn from the rows in order."""
         self.learn(X)
         return self
 
@@ -46,7 +46,7 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
         return self._fitted().engine.threshold
 
     def score_samples(self, X: Any) -> Array:
-        """f(x): the higher, the more usual."""
+        """f(x), higher for usual examples."""
         return self._scores(X)[:, 0]
 
     def decision_function(self, X: Any) -> Array:
@@ -67,5 +67,5 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
             self._learn(self._for(X, new, None), X, np.ones(1), None)
 
     def score_one(self, x: Any) -> float:
-        """rho - f(x): the higher, the more novel; 0 before anything was learned."""
+        """rho - f(x), higher for novel examples; 0 before anything was learned."""
         return 0.0 if self._learned is None else self.offset_ - float(self._learned.score_one(x)[0])

@@ -1,7 +1,8 @@
-"""Estimator: what every algorithm shares, whatever it predicts.
+"""Estimator: the base class of all algorithms.
 
-An algorithm is a small class of three lines: its fields are its hyper-parameters, `parts` is its recipe, and its face
-(`Classifier`, `Regressor`, `Detector`) says what it predicts. What it has learned is one object, `Learned`.
+An algorithm is a small class: its fields are its hyper-parameters, its method `parts` returns hypothesis, loss and
+update, and its base class (`Classifier`, `Regressor`, `Detector`) says what it predicts. What it has learned is one
+object, `Learned`.
 """
 
 from __future__ import annotations
@@ -38,32 +39,32 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Parts = tuple[Hypothesis, Loss, Update]
 Variants = Mapping[str, Mapping[str, Any]]
 Settings = tuple[Mapping[str, Any], ...]
-Examples = tuple[Learned, Any, Array, Array | None]  # who learns them; rows, targets and weights, checked
+Examples = tuple[Learned, Any, Array, Array | None]  # the model that learns them; rows, targets, weights
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 @dataclass(kw_only=True, eq=False, repr=False)
 class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
-    """What all algorithms share.
+    """The base class of all algorithms.
 
     Parameters
     ----------
-    random_state : seed of the random choices (None: fresh each time)
+    random_state : seed of the random choices (None: another one each time)
     n_jobs : threads that score many rows (None: one, -1: one for each core); a single learner learns on one thread
     """
 
     random_state: Any = 0
     n_jobs: int | None = None
 
-    registry: ClassVar[dict[str, type[Estimator]]] = {}  # by name, those with a task and a paper or a cost
+    registry: ClassVar[dict[str, type[Estimator]]] = {}  # estimators with a task and a paper or a cost, by name
     aliases: ClassVar[tuple[str, ...]] = ()  # other names in the papers
-    variants: ClassVar[Variants] = {}  # names in the papers that also say a setting, and which
-    paper: ClassVar[str] = ""  # reference; who has one is in the catalogue
-    task: ClassVar[str] = ""  # "classification", "regression" or "novelty detection": its face knows
+    variants: ClassVar[Variants] = {}  # names in the papers that stand for certain settings, and these settings
+    paper: ClassVar[str] = ""  # reference; estimators with one are in the catalogue
+    task: ClassVar[str] = ""  # "classification", "regression" or "novelty detection", set by the base class
     cost: ClassVar[str] = ""  # of one round
-    examples: ClassVar[Settings] = ({},)  # settings that together use every field: what the tests try it with
+    examples: ClassVar[Settings] = ({},)  # settings for the tests; together they use every field
     online: ClassVar[bool] = True  # does it learn from a stream?
-    river_kind: ClassVar[str] = ""  # the class of river.base it stands for
+    river_kind: ClassVar[str] = ""  # the class of river.base that it implements
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -76,7 +77,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
             Estimator.registry[cls.__name__] = cls
 
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Engine:
-        """An engine for this recipe; `run` says what was known when it began (see `Learned`)."""
+        """A new engine for these parameters; `run` says what was known at the start (see `Learned`)."""
         raise NotImplementedError
 
     # -- parameters
@@ -87,7 +88,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return sorted(field.name for field in fields(cls))
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; `kernel__gamma` and the like replace the part by one with that field changed."""
+        """Set parameters; `kernel__gamma` and the like replace the part by a copy with this field changed."""
         nested = {name: value for name, value in params.items() if "__" in name}
         super().set_params(**{name: value for name, value in params.items() if name not in nested})
         for name, value in nested.items():
@@ -103,29 +104,29 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _choice(self, name: str, **options: Any) -> Any:
-        """What the word in field `name` stands for."""
+        """The option that the field `name` selects."""
         word = getattr(self, name)
         if not isinstance(word, str) or word not in options:
             raise Refused(type(self).__name__, name, f"one of {', '.join(map(repr, options))}", word)
         return options[word]
 
     def _loss(self) -> Loss:
-        """What the field `loss` stands for; a named one has the tube of the field `epsilon`, if there is one."""
+        """The loss of the field `loss`; a loss given by name gets the tube of the field `epsilon`, if there is one."""
         loss = as_loss(self.loss, self.task, epsilon=getattr(self, "epsilon", None))
         if hasattr(self, "epsilon") and not (isinstance(self.loss, str) and hasattr(loss, "epsilon")):
             refuse_ignored(self, f"loss={self.loss!r}", "epsilon")
         return loss
 
     def _is_logistic(self) -> bool:
-        """Are its scores those of a logistic loss, of which probabilities follow?"""
+        """Are the scores those of a logistic loss, so that probabilities follow from them?"""
         return False
 
     def _fresh(self) -> Self:
-        """One with the same parameters that has learned nothing."""
+        """An estimator with the same parameters that has learned nothing."""
         return type(self)(**self.get_params(deep=False))
 
     def _make(self, outputs: int, run: Mapping[str, Any], keys: Array) -> Engine:
-        """An engine for the recipe; refuses bad parameters in this algorithm's words."""
+        """A new engine; errors about parameters name those of this estimator."""
         jobs = self.n_jobs
         if jobs is not None and (not isinstance(jobs, (int, np.integer)) or isinstance(jobs, bool) or jobs == 0):
             raise Refused(type(self).__name__, "n_jobs", "None or an integer other than 0", jobs)
@@ -137,14 +138,14 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__}: {error}") from error
 
     def _check_params(self) -> None:
-        """Refuse parameters that make no learner."""
+        """Raise an error if the parameters are not valid."""
         self._make(1, {"columns": 1, "dtype": "float64", "sparse": False, "seed": 0}, np.zeros(1, np.uint64))
 
     def _in_own_words(self, error: Refused) -> ValueError:
-        """`Gradient.radius must be ...` is `KLRSGDClassifier.R must be ...` to its user.
+        """Translate an error of a part: `Gradient.radius must be ...` becomes `KLRSGDClassifier.R must be ...`.
 
-        The parameter is found by its value; if several have the refused value, it is the one with the name of the
-        part's field.
+        The parameter is found by the refused value; if several have this value, it is the one with the name of the
+        field of the part.
         """
         params = self.get_params(deep=False)
         alike = [name for name, value in params.items() if value is error.got]
@@ -171,7 +172,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on learning from the rows in order; `classes` declares labels to come (classifiers)."""
+        """Continue to learn from the rows in order; `classes` declares labels to come (classifiers)."""
         self.learn(X, y, classes=classes, sample_weight=sample_weight)
         return self
 
@@ -180,7 +181,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return self._learn(*self._ready(X, y, classes, sample_weight))
 
     def begin(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Be ready for rows and targets like these, without learning from them; a model that has learned stays."""
+        """If nothing was learned yet, prepare a model for rows and targets like these, without learning from them."""
         if self._learned is None:
             self._learned = self._ready(X, y, classes, None)[0]
         return self
@@ -190,7 +191,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _learn(self, learned: Learned, X: Any, y: Array, weight: Array | None) -> Array:
-        """Learn from checked examples, and take over who learned them."""
+        """Learn from checked examples; the model that learned them becomes that of the estimator."""
         if learned is self._learned:
             return learned.learn(X, y, weight)
         before = learned.engine.t
@@ -208,7 +209,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return Columns.of(X, type(self).__name__)
 
     def _begun(self, X: Any, columns: Columns, labels: Labels | None) -> Learned:
-        """What has learned nothing yet, for rows of this kind."""
+        """A new model for rows of this form."""
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
             seed = check_random_state(seed).randint(2**31)
@@ -218,12 +219,12 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return Learned(recipe, run, columns, labels)
 
     def _plain_seed(self, drawn: int) -> Any:
-        """`random_state`, or what was drawn from it if it is a generator: that can be written down."""
+        """`random_state`, or the number drawn from it if it is a generator, as only numbers can be saved."""
         state = self.random_state
         return drawn if not isinstance(state, (int, np.integer, type(None))) else state
 
     def widen(self, columns: int) -> Self:
-        """Make room for further columns without names; examples so far had zeros there."""
+        """Make room for further columns without names; they were zero in all examples so far."""
         learned = self._fitted()
         if learned.columns.names is not None:
             raise ValueError("this model knows its columns by name: new names make room for themselves")
@@ -231,10 +232,10 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
             learned.widen(columns)
         return self
 
-    # -- rows coming in, by name
+    # -- rows with names
 
     def _example(self, x: Any) -> tuple[Any, list[Any] | None]:
-        """Check one example to learn from, and the names in it that are new (None: it has no names)."""
+        """Check one example to learn from; returns it and its new names (None: the example has no names)."""
         learned = self._learned
         x = border.as_example(x, learned.columns.index if learned else ())
         if isinstance(x, Mapping):
@@ -242,7 +243,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return (Columns.of(x, type(self).__name__)[1] if learned is None else learned.rows(x)), None
 
     def _named(self, x: Any) -> tuple[Any, list[Any]]:
-        """Check a dictionary or a frame to learn from: its rows, and the names that are new."""
+        """Check a dictionary or a frame to learn from; returns its rows and the new names."""
         learned = self._learned
         known = Columns(0, [], True, type(self).__name__) if learned is None else learned.columns
         known.refuse_unnamed()
@@ -255,7 +256,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return (rows if learned is None else cast(rows, learned.dtype)), new
 
     def _for(self, X: Any, new: list[Any] | None, labels: Labels | None) -> Learned:
-        """Who learns checked rows with `new` names: what there is, made wider, or a beginning."""
+        """The model for checked rows with `new` names: the current one, with the names added, or a new one."""
         learned = self._learned
         if learned is None:
             owner = type(self).__name__
@@ -274,14 +275,14 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return learned.scores(learned.rows(X), output, self.n_jobs)
 
     def _by_name(self, X: Any) -> Any:
-        """A frame as the rows of known columns; those of other names are left out."""
+        """The rows of a frame with the known columns; other columns are left out."""
         columns = self._fitted().columns
         return X if columns.names is None else cast(columns.select(X), self._fitted().dtype)
 
     # -- as plain data
 
     def state(self) -> tuple[State, dict[str, Any]]:
-        """Everything there is to know: arrays, and a config of plain data."""
+        """Everything that is saved: arrays, and a config of plain data."""
         config: dict[str, Any] = {"algorithm": type(self).__name__, "params": self._plain_params(), "run": None}
         if self._learned is None:
             return {}, config
@@ -290,7 +291,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return arrays, config
 
     def _plain_params(self) -> dict[str, Any]:
-        """The parameters as JSON data; an estimator among them by its name and parameters."""
+        """The parameters as JSON data; a nested estimator becomes its name and parameters."""
         params = self.get_params(deep=False)
         if self._learned is not None:
             params["random_state"] = self._plain_seed(self._learned.run["seed"])
@@ -302,7 +303,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file; `onkel.load` reads it and goes on exactly where it stopped."""
+        """Write the model to a file; after `onkel.load` it continues exactly where it stopped."""
         write(path, *self.state())
 
     # -- river's protocol: what its base classes would provide
@@ -312,20 +313,20 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
     _mutable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def _series(self, X: Any) -> Any:
-        """Predictions for the rows of a frame, by their names."""
+        """Predictions for the rows of a frame, with its index."""
         pd = optional.load("pandas", "predict_many")
         if self._learned is None:
             return pd.Series(dtype=object)
         return pd.Series(self.predict(self._by_name(X)), index=getattr(X, "index", None))
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """A fresh model with the same parameters; with `include_attributes` what was learned comes along."""
+        """A new model with the same parameters; with `include_attributes` also what was learned."""
         if include_attributes and not new_params:
             return copy.deepcopy(self)
         return type(self)(**(copy.deepcopy(self.get_params(deep=False)) | (new_params or {})))
 
     def mutate(self, new_attrs: dict[str, Any]) -> None:
-        """River's in-place change of attributes; here none is mutable."""
+        """River's in-place change of attributes; no attribute of onkel's models is mutable."""
         for name in new_attrs:
             raise ValueError(f"{name!r} of {type(self).__name__} is not mutable: use clone or set_params")
 

@@ -1,4 +1,4 @@
-"""Model files: back from plain data to estimators. Nothing in a file is ever executed."""
+"""Model files: estimators from plain data. Nothing in a file is ever executed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onkel.faces.learned import Learned
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` wrote; it warns if the file also says how examples become its features."""
+    """Read a model that `save` wrote; warns if the file also has a scale or columns, which the model does not apply."""
     arrays, config = read(path)
     model = restored(path, arrays, config)
     beside = config.get("follower") or {}
@@ -29,11 +29,11 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def restored(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -> Any:
-    """The model of a file that was read."""
+    """The model from the arrays and the config of a file."""
     try:
         cls, params, run = _known(config["algorithm"]), config["params"], config["run"]
         model = cls(**_from_plain(params))
-        if run is None or run["params"] != params:  # else what was learned checks them
+        if run is None or run["params"] != params:  # otherwise `Learned` checks them
             model._check_params()
         if run is not None:
             model._learned = Learned.of(cls(**_from_plain(run["params"])), arrays, run)
@@ -43,7 +43,7 @@ def restored(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]
 
 
 def _from_plain(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of an estimator, of which one may be an estimator itself."""
+    """The parameters of an estimator; one of them may be an estimator itself."""
 
     def read(value: Any) -> Any:
         if isinstance(value, Mapping) and "algorithm" in value:
@@ -54,7 +54,7 @@ def _from_plain(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known(name: str) -> type[Estimator]:
-    """The estimator of that name."""
+    """The estimator class of this name."""
     if name not in Estimator.registry:
         raise ValueError(
             f"{name!r} is unknown: import the module that defines it first "

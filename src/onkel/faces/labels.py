@@ -1,4 +1,4 @@
-"""Labels: the classes a model knows, and the targets an engine learns from instead of them."""
+"""Labels: the classes that a model knows, and the numbers (targets) that stand for them in an engine."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Labels:
-    """The classes, sorted; a value that never changes.
+    """The sorted classes; an object of this class never changes.
 
-    With one or two classes the targets are -1 and +1, with more the numbers 0, 1, ... of the classes.
+    With one or two classes the targets are -1 and +1, with more the indices 0, 1, ... of the classes.
 
     Parameters
     ----------
     classes : labels of one kind, sorted
-    declared : is the set closed? Then a label of y that is not in it is an error, unless `classes` declares it
-        (boolean labels always form a closed set)
+    declared : is the set closed? Then a new label in y is an error, unless `classes` declares it (boolean labels
+        always form a closed set)
     """
 
     def __init__(self, classes: Array, declared: bool) -> None:
@@ -40,13 +40,13 @@ class Labels:
         return len(self) if len(self) > 2 else 1
 
     def target(self, y: Array) -> Array:
-        """Known labels as the engine knows them."""
+        """The targets of known labels."""
         if len(self) <= 2:
             return np.where(y == self.classes[-1], 1.0, -1.0) if len(self) == 2 else np.full(len(y), -1.0)
         return np.searchsorted(self.classes, y).astype(np.float64)
 
     def known(self, y: Array) -> Array | None:
-        """The targets of labels that are all known, else None; those of another type are for `joined` to judge."""
+        """The targets of labels of the same type that are all known, else None (then `joined` decides)."""
         classes = self.classes
         if y.dtype.kind != classes.dtype.kind or y.dtype.kind == "O":
             return None
@@ -59,13 +59,13 @@ class Labels:
         return np.full(len(y), -1.0) if len(classes) == 1 else at.astype(np.float64)
 
     def joined(self, y: Array, classes: Any = None) -> Labels:
-        """These labels and those of y, and the `classes` declared; refuses labels that were not declared."""
+        """These labels with those of y and the declared `classes`; raises ValueError for labels not declared."""
         more = None if classes is None else np.unique(checked(classes, "classes"))
         return self._joined(different(y), more)
 
     @classmethod
     def first(cls, y: Array, classes: Any = None) -> Labels:
-        """Those of the first examples, or the `classes` declared."""
+        """The labels of the first examples, or the declared `classes`."""
         seen = different(y)
         declared = None if classes is None else np.unique(checked(classes, "classes"))
         if declared is None and seen.dtype.kind == "b":
@@ -91,7 +91,7 @@ class Labels:
     # -- plain data
 
     def plain(self) -> dict[str, Any]:
-        """What a model file says of them."""
+        """The labels as they are saved in a model file."""
         classes = {"dtype": self.classes.dtype.str, "labels": self.classes.tolist()}
         return {"classes": classes, "declared": self.declared}
 
@@ -105,7 +105,7 @@ class Labels:
 
 
 def _union(old: Array, more: Array) -> Array:
-    """Both sets of labels, sorted; of one kind."""
+    """The union of two sets of labels of one kind, sorted."""
     if len(old) == 0:
         return more
     if old.dtype.kind in "biuf" and more.dtype.kind in "biuf" and np.isin(more, old).all():
@@ -115,7 +115,7 @@ def _union(old: Array, more: Array) -> Array:
     return np.union1d(old, more)
 
 
-# -- labels coming in
+# -- input validation
 
 
 def as_labels(y: Any, X: Any) -> Array:
@@ -130,7 +130,7 @@ def as_labels(y: Any, X: Any) -> Array:
 
 
 def _as_they_are(labels: Any, name: str) -> Any:
-    """A list as an array of its own objects, where NumPy would make words of numbers or floats of integers."""
+    """A list as an array of objects if NumPy would convert numbers to strings or integers to floats."""
     border.refuse_masked(labels, name)
     if not isinstance(labels, (list, tuple)) or not labels:
         return labels

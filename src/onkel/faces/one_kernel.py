@@ -26,7 +26,7 @@ class OneKernel(Estimator):
     average: bool | str = False
 
     def parts(self, kernel: Kernel) -> Parts:
-        """The recipe: hypothesis, loss and update of this algorithm."""
+        """Hypothesis, loss and update of this algorithm."""
         raise NotImplementedError
 
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Engine:

@@ -1,6 +1,6 @@
-"""Pool: what algorithms with several kernels share, and how they combine what the kernels answer.
+"""Pool: base classes of algorithms with several kernels, one component per kernel.
 
-The weights of a `Vote` follow mistakes, those of a `Mean` follow losses.
+In a `Vote` the weights of the components depend on their mistakes, in a `Mean` on their losses.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from onkel.losses import Squared
 GAUSSIANS: tuple[Kernel, ...] = tuple(Gaussian(0.5 * 4.0**-i) for i in range(-6, 7))
 POOL: tuple[Kernel, ...] = (*(Polynomial(p, 0.0) for p in (1, 2, 3)), *GAUSSIANS)
 
-# Of three kernels, so that a vote has no ties: for examples
+# Pools for `examples`, of three kernels, so that a vote has no ties
 FEW: tuple[Kernel, ...] = (Gaussian(0.2), Gaussian(1.0), Gaussian(3.0))
 MIXED: tuple[Kernel, ...] = (Gaussian(0.2), Gaussian(1.0), Polynomial(2, 0.5))
 
 
 class Weighted(Estimator):
-    """Algorithms that weigh several kernels."""
+    """Algorithms that weight several kernels."""
 
     @property
     def kernels_(self) -> tuple[Kernel, ...]:
@@ -49,7 +49,7 @@ class Weighted(Estimator):
         return np.asarray(engine.weights)
 
     def _weighting(self) -> Weighting:
-        """How the components are weighed."""
+        """How the components are weighted."""
         raise NotImplementedError
 
     def _hedge(self) -> dict[str, Any]:
@@ -61,8 +61,8 @@ class Weighted(Estimator):
         return seeds(seed, count)
 
     def _combined(self, recipes: list[Parts], run: Mapping[str, Any], outputs: int, keys: Array) -> Hedge:
-        """One learner of components with these recipes."""
-        # double whatever the rows are: small widths underflow in float32, and a component that is 0 learns nothing
+        """A pool of learners with these parts."""
+        # always float64: small widths underflow in float32, and a component whose kernel is 0 learns nothing
         fine = {**run, "dtype": "float64"}
         learners = [
             Learner(*parts, outputs=outputs, keys=keys, **(fine | {"seed": seed}))
@@ -78,13 +78,13 @@ class Pool(Weighted):
     Parameters
     ----------
     kernels : a list of kernels; None: the pool of the papers, thirteen Gaussians (and three polynomials)
-    n_jobs : threads that score many rows, and on which kernels learn side by side where none depends on another
+    n_jobs : threads that score many rows; components learn on them in parallel if they do not depend on each other
     random_state : see Estimator
     """
 
     kernels: Any = None
     default: ClassVar[tuple[Kernel, ...]] = POOL
-    member: ClassVar[type[OneKernel]]  # the algorithm of each kernel; it shares the fields of the same names
+    member: ClassVar[type[OneKernel]]  # the algorithm of each component; fields of the same name are passed on to it
 
     def _pool(self, columns: int) -> tuple[Kernel, ...]:
         kernels = self.default if self.kernels is None else tuple(self.kernels)
@@ -93,7 +93,7 @@ class Pool(Weighted):
         return tuple(as_kernel(kernel).resolve(columns) for kernel in kernels)
 
     def parts(self, kernel: Kernel) -> Parts:
-        """The recipe of the component with that kernel."""
+        """Hypothesis, loss and update of the component with this kernel."""
         params = self.get_params(deep=False)
         shared = params.keys() & self.member._get_param_names()
         return self.member(**{name: params[name] for name in shared}).parts(kernel)
@@ -110,7 +110,7 @@ class Pool(Weighted):
 
 
 class Vote(Pool, Classifier):
-    """Weights that follow mistakes."""
+    """Classifiers whose weights depend on the mistakes of the components."""
 
     discount: float = 0.99
     combination: str = "vote"
@@ -123,14 +123,14 @@ class Vote(Pool, Classifier):
 
 
 class Mean(Pool, Regressor):
-    """Weights that follow the loss of the components."""
+    """Regressors whose weights depend on the losses of the components."""
 
     eta_weights: float = 1.0
     epsilon: float = 0.1
 
     def _weighting(self) -> Weighting:
         loss = self.parts(Gaussian(1.0))[1]
-        # a tube spares steps; the loss is r^2 / 2 all the same
+        # the tube of a squared loss only saves steps; weights are computed from r^2 / 2 without it
         return ByLoss(Squared() if "squared" in loss.offers else loss, self.eta_weights)
 
     def _hedge(self) -> dict[str, Any]:

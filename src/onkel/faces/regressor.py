@@ -1,4 +1,4 @@
-"""Regressor: the face of learners that predict a number."""
+"""Regressor: the base class of estimators that predict a number."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from onkel.faces.estimator import Array, Estimator, Examples
 
 
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
-    """Learners that predict a number."""
+    """Estimators that predict a number."""
 
     task: ClassVar[str] = "regression"
     river_kind: ClassVar[str] = "MiniBatchRegressor"
-    forgets: ClassVar[bool] = False  # by design: scikit-learn's checks then ask no high score on old rows
+    forgets: ClassVar[bool] = False  # by design; scikit-learn's checks then do not require a high score on old rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -57,7 +57,7 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
         self._learn(self._for(X, new, None), X, target, weight)
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn from the rows of a frame as `learn_one` would; new columns join."""
+        """Learn from the rows of a frame as `learn_one` would; new columns are added."""
         rows, new = self._named(X)
         target = border.as_target(y, rows)
         self._learn(self._for(rows, new, None), rows, target, None)

@@ -1,4 +1,4 @@
-"""River: estimators are known to it as what they are, whichever is imported first."""
+"""River: registers estimators as subclasses of river's base classes, whichever package is imported first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onkel.core import optional
 from onkel.core.errors import NotInstalled
 
 base: Any = None
-with contextlib.suppress(NotInstalled):  # its base classes load nothing else of it
+with contextlib.suppress(NotInstalled):  # river.base imports nothing else of river
     base = optional.load("river.base", "isinstance")
 
 

@@ -37,13 +37,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @dataclass_transform(kw_only_default=True, eq_default=False)
 @dataclass(kw_only=True, eq=False, repr=False)
 class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What all transformers share.
+    """The base class of all transformers.
 
     Parameters
     ----------
     kernel : an object of onkel.kernels, or its name
     components : number of random directions (Nyström: of landmarks)
-    random_state : seed of the random choices (None: fresh each time)
+    random_state : seed of the random choices (None: another one each time)
     """
 
     kernel: Kernel | str = "gaussian"
@@ -55,7 +55,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         dataclass(kw_only=True, eq=False, repr=False)(cls)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; `kernel__gamma` and the like replace the kernel by one with that field changed."""
+        """Set parameters; `kernel__gamma` and the like replace the kernel by a copy with this field changed."""
         nested = {name: value for name, value in params.items() if name.startswith("kernel__")}
         super().set_params(**{name: value for name, value in params.items() if name not in nested})
         if nested:
@@ -77,7 +77,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return int(seed)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Settle the features for the columns of X."""
+        """Fix the features for the columns of X."""
         raise NotImplementedError
 
     def transform(self, X: Any) -> Array:
@@ -92,7 +92,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 
 class _Random(Transformer):
-    """Random Fourier features of one kind or another."""
+    """The base class of transformers with random Fourier features."""
 
     def _map(self, kernel: Kernel) -> Map:
         raise NotImplementedError
@@ -101,7 +101,7 @@ class _Random(Transformer):
         return map.start(self.n_features_in_)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the directions for the columns of X: by their names if they have any."""
+        """Draw the directions for the columns of X; they depend on the column names, if there are any."""
         X = self._rows(X, first=True)
         names = getattr(self, "feature_names_in_", None)
         keys = np.arange(X.shape[1], dtype=np.uint64) if names is None else keys_of(names)
@@ -124,7 +124,7 @@ class _Random(Transformer):
 class FourierTransformer(_Random):
     """Random Fourier features of a Gaussian, Laplacian or Cauchy kernel.
 
-    A direction is a function of (random_state, name or column of the feature, component).
+    The directions depend only on random_state, the name or column of each feature, and the component.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class OrthogonalTransformer(_Random):
 
     Parameters
     ----------
-    structured : use Hadamard matrices (SORF), which cost log d for each feature
+    structured : use Hadamard matrices (SORF), which cost log d per feature
     kernel, components, random_state : see Transformer
     """
 
@@ -184,7 +184,7 @@ class OrthogonalTransformer(_Random):
 
 
 class FastfoodTransformer(_Random):
-    """Fastfood features of a Gaussian kernel, for a fixed number of columns; log d for each feature.
+    """Fastfood features of a Gaussian kernel, for a fixed number of columns; they cost log d per feature.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class NystromTransformer(Transformer):
     Parameters
     ----------
     landmarks : "kmeans" (means of the rows), "random" (some of the rows), "first" (the first rows), or an array of rows
-    rank : number of features kept, those of the largest eigenvalues; None: all that are not negligible
+    rank : number of features, those of the largest eigenvalues; None: all with eigenvalues that are not negligible
     kernel, components, random_state : see Transformer
     """
 
@@ -244,7 +244,7 @@ class NystromTransformer(Transformer):
 
 
 def means_of(X: Any, count: int, seed: int) -> Array:
-    """Landmarks: `count` means of the rows (ten rounds of k-means), fewer where fewer rows differ."""
+    """Landmarks: `count` means of the rows (at most ten iterations of k-means), fewer if fewer rows differ."""
     from sklearn.cluster import KMeans  # slow to import
 
     with warnings.catch_warnings():
@@ -254,7 +254,7 @@ def means_of(X: Any, count: int, seed: int) -> Array:
 
 
 def some_of(X: Any, count: int, seed: int) -> Array:
-    """Landmarks: `count` of the rows, in their order."""
+    """Landmarks: `count` randomly chosen rows, in their order."""
     chosen = np.random.default_rng(seed % 2**63).choice(X.shape[0], min(count, X.shape[0]), replace=False)
     return _dense(X[np.sort(chosen)])
 
