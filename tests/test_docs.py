@@ -218,7 +218,7 @@ def test_the_tree_in_the_architecture_is_that_of_the_files():
 
 def test_the_ladder_in_the_architecture_is_that_of_the_contract():
     (contract,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    assert [re.split(r" {2,}", line)[0] for line in box("The ladder").splitlines()] == contract["layers"]
+    assert [re.split(r" {2,}", line)[0] for line in box("The layers").splitlines()] == contract["layers"]
 
 
 def test_the_table_of_arrays_names_every_array_of_a_state_once():
