@@ -36,10 +36,10 @@ help:  ## this list
 demo: $(VENV)/.demo  ## race the learners over four embedded streams; the report is demo.html
 	$(BIN)/onkel race demo --report demo.html
 
-test: $(VENV)/.test  ## the quick ring of tests, a few minutes; ARGS="-k hinge" for a part of it
+test: $(VENV)/.test  ## the quick tests, a few minutes; ARGS="-k hinge" for some of them
 	$(RUN_TESTS) -m "not slow" $(ARGS)
 
-test-all: test  ## the quick ring and then the slow one, all the rest
+test-all: test  ## the quick tests, then the slow ones
 	$(RUN_TESTS) -m slow $(ARGS)
 
 lint: $(VENV)/.lint  ## style, types, imports and includes, stub
@@ -51,12 +51,12 @@ lint: $(VENV)/.lint  ## style, types, imports and includes, stub
 	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
 	$(call with_native,$(STUBGEN) -o $(BUILD)/_core.pyi && diff -u src/onkel/native/_core.pyi $(BUILD)/_core.pyi)
 
-format: $(VENV)/.lint  ## lay out Python and C++ as lint wants them
+format: $(VENV)/.lint  ## format Python and C++ as lint requires
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(CXX_FILES)
 
-stub: $(VENV)/.lint  ## write src/onkel/native/_core.pyi anew
+stub: $(VENV)/.lint  ## write src/onkel/native/_core.pyi again
 	$(call with_native,$(STUBGEN) -o src/onkel/native/_core.pyi)
 
 bench: $(VENV)/.all  ## measure against plain C++, scikit-learn and river

@@ -27,25 +27,25 @@ BUDGET = 200  # of the table, and to choose parameters with
 STREAMS = {"magic04": 0.5, "a9a": 0.05, "ijcnn1": 2.0}  # and the width of the kernel
 ETA, LAM, C = {"eta": (0.03, 0.1, 0.3, 1.0)}, {"lam": (1e-5, 1e-4, 1e-3, 1e-2)}, {"C": (0.1, 0.3, 1.0, 3.0)}
 
-# what happens to a term too many, the estimator, its settings, and those to choose from
+# what the budget does when it is full, the estimator, its settings, and the settings to choose from
 Strategy = tuple[str, str, dict[str, Any], dict[str, tuple[float, ...]]]
 STRATEGIES: dict[str, Strategy] = {
-    "Stoptron": ("the new one is refused", "Stoptron", {}, {}),
-    "RBP": ("one at random leaves", "RBP", {}, {}),
-    "Forgetron": ("all shrink, the oldest leaves", "Forgetron", {}, {}),
-    "Budget Perceptron": ("the one least missed leaves", "BudgetPerceptron", {}, {}),
-    "Projectron": ("the new one is projected on the others", "Projectron", {}, {}),
-    "Projectron++": ("so are margin errors", "ProjectronPlusPlus", {}, {}),
-    "BOGD": ("one at random leaves", "BOGD", {"lam": 1e-4}, ETA),
-    "BOGD++": ("a light one leaves, by chance", "BOGDPlusPlus", {"lam": 1e-4}, ETA),
-    "BSGD smallest": ("the smallest leaves", "BSGD", {}, LAM),
-    "BSGD project": ("the smallest is projected on the others", "BSGD", {"maintenance": "project"}, LAM),
-    "BSGD merge": ("two become one", "BSGD", {"maintenance": "merge", "search": "table"}, LAM),
-    "BPA simple": ("one leaves its part to the new one", "BPA", {}, C),
-    "BPA nearest": ("and to its neighbour", "BPA", {"variant": "nearest"}, C),
-    "BPA projecting": ("or to all the others", "BPA", {"variant": "projecting"}, C),
-    "BDUOL remove": ("the one the dual needs least leaves", "BDUOL", {"maintenance": "remove"}, C),
-    "BDUOL nearest": ("and leaves its part to its neighbour", "BDUOL", {"maintenance": "nearest"}, C),
+    "Stoptron": ("the new term is dropped", "Stoptron", {}, {}),
+    "RBP": ("a random term is removed", "RBP", {}, {}),
+    "Forgetron": ("all terms shrink, the oldest is removed", "Forgetron", {}, {}),
+    "Budget Perceptron": ("the term with the largest leave-one-out margin is removed", "BudgetPerceptron", {}, {}),
+    "Projectron": ("the new term is projected on the others", "Projectron", {}, {}),
+    "Projectron++": ("the same, and margin errors are projected, too", "ProjectronPlusPlus", {}, {}),
+    "BOGD": ("a random term is removed", "BOGD", {"lam": 1e-4}, ETA),
+    "BOGD++": ("a random term is removed, mostly a small one", "BOGDPlusPlus", {"lam": 1e-4}, ETA),
+    "BSGD smallest": ("the smallest term is removed", "BSGD", {}, LAM),
+    "BSGD project": ("the smallest term is projected on the others", "BSGD", {"maintenance": "project"}, LAM),
+    "BSGD merge": ("two terms are merged", "BSGD", {"maintenance": "merge", "search": "table"}, LAM),
+    "BPA simple": ("a term is projected on the new term", "BPA", {}, C),
+    "BPA nearest": ("a term is projected on the new term and its neighbour", "BPA", {"variant": "nearest"}, C),
+    "BPA projecting": ("a term is projected on all others", "BPA", {"variant": "projecting"}, C),
+    "BDUOL remove": ("the term whose removal costs the dual least is removed", "BDUOL", {"maintenance": "remove"}, C),
+    "BDUOL nearest": ("the same, projected on its neighbour", "BDUOL", {"maintenance": "nearest"}, C),
     "NOGD": ("terms become landmarks of a feature map", "NOGD", {}, ETA),
 }
 DRAWN = (
