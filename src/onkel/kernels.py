@@ -79,7 +79,7 @@ class Kernel(Part):
         left = np.atleast_2d(np.asarray(X, dtype=np.float64))
         right = left if Z is None else np.atleast_2d(np.asarray(Z, dtype=np.float64))
         if left.shape[1] != right.shape[1]:
-            raise ValueError(f"X has {left.shape[1]} columns, Z has {right.shape[1]}: they must be of one width")
+            raise ValueError(f"X has {left.shape[1]} columns, Z has {right.shape[1]}: give both the same")
         kernel = self.resolve(left.shape[1])
 
         def row(x: Array) -> Array:

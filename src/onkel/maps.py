@@ -40,7 +40,7 @@ def keys_of(names: Iterable[Any]) -> Array:
         try:
             return int(name) % 2**64 if isinstance(name, Integral) else hash_text(str(name))
         except UnicodeEncodeError:
-            raise ValueError(f"the name of feature {name!r} is no Unicode text: rename it") from None
+            raise ValueError(f"the feature name {name!r} is not valid Unicode: rename it") from None
 
     return np.fromiter(map(key, names), dtype=np.uint64)
 

@@ -194,7 +194,7 @@ class DualAscent(Bounded, Boxed):
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is None or (
             f.n == self.budget and round.loss <= rounding(f)
-        ):  # no term leaves for a loss that is only rounding
+        ):  # no term is removed for a loss that is only rounding
             return
         k, limit = round.k, limit_of(round, self.C)
         if f.n == self.budget:

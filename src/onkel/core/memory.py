@@ -77,7 +77,7 @@ def recall(part: Part, prefix: str, memory: Memory, state: State, terms: int | N
         elif hasattr(value, "restore"):
             value.restore(state, key)
             if terms is not None and hasattr(value, "slots") and len(value) != terms:
-                raise ValueError(f"'{key}' is of {len(value)} terms, not {terms}")
+                raise ValueError(f"'{key}' has {len(value)} terms, not {terms}")
         else:
             array = state[key].astype(bool) if np.asarray(value).dtype.kind == "b" else state[key].copy()
             if array.shape != np.shape(value) and 0 not in np.shape(value):

@@ -59,7 +59,7 @@ class Joining:
         "targets" : targets of examples
         """
         if kind not in KINDS:
-            raise ValueError(f"what depends on the outputs is one of {', '.join(KINDS)}; got {kind!r}")
+            raise ValueError(f"the kind of an array must be one of {', '.join(KINDS)}; got {kind!r}")
         return np.asarray(KINDS[kind](self, values))
 
     def _scores(self, values: Array, half: float = 0.5) -> Array:

@@ -59,7 +59,7 @@ def as_example(x: Any, known: Container[Any] = ()) -> Any:
         row = np.array(None)
     if is_frame(x) or (row.ndim > 1 and row.size != max(row.shape)):
         got = f"a table of shape {row.shape}"
-        raise ValueError(f"one example is wanted, got {got}: use learn and predict, or learn_many and predict_many")
+        raise ValueError(f"expected one example, got {got}: use learn and predict, or learn_many and predict_many")
     refuse_strange(row, "x")
     if row.ndim == 0 or row.dtype.kind not in "biufO":
         raise ValueError(f"an example is a dictionary or a row of numbers, got {shortly(x)}")
@@ -143,7 +143,7 @@ def refuse_strange(values: Any, name: str) -> None:
     """Raise ValueError for values to learn from that are dates, complex, masked, dictionaries or iterators."""
     refuse_masked(values, name)
     if isinstance(values, Iterator):
-        raise ValueError(f"{name} is an iterator: make an array of what it gives")
+        raise ValueError(f"{name} is an iterator: make an array of its values first")
     if isinstance(values, (list, tuple)) and values and isinstance(values[0], Mapping):
         raise ValueError(f"{name} holds dictionaries: use learn_one and predict_one, or make a frame of them")
     types = [(name, getattr(values, "dtype", None))]

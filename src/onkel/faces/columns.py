@@ -180,7 +180,7 @@ class Columns:
         names = data.get("names", data.get("feature_names"))
         count = data["n_features"]
         if type(count) is not int or count < 0 or (names is not None and len(names) != count):
-            raise ValueError(f"its number of features {count!r} is wrong, or not that of their names")
+            raise ValueError(f"its number of features {count!r} is wrong, or differs from the number of names")
         return cls(count, None if names is None else [from_plain(n) for n in names], "names" in data, owner)
 
 

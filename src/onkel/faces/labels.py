@@ -100,7 +100,7 @@ class Labels:
         """The inverse of `plain`."""
         classes = np.array(data["classes"]["labels"], dtype=np.dtype(data["classes"]["dtype"]))
         if len(classes) == 0 or not np.array_equal(np.unique(classes), classes):
-            raise ValueError(f"its classes {classes.tolist()} are not sorted, or none")
+            raise ValueError(f"its classes {classes.tolist()} are not sorted, or there are none")
         return cls(classes, data["declared"])
 
 

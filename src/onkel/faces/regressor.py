@@ -28,7 +28,7 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
         if classes is not None:
-            raise ValueError(f"classes means nothing to a regressor, got {classes!r}: leave it out")
+            raise ValueError(f"a regressor has no classes, got classes={classes!r}: leave it out")
         learned = self._learned
         if learned is None:
             columns, X = self._columns_of(X)

@@ -21,7 +21,7 @@ WORDS = {
     "two classes": ("outputs", "two classes, which have one output"),
     "append-only": ("hypothesis", "a budget that only appends, such as Unlimited(), or explicit features"),
     "explicit": ("hypothesis", "explicit features"),
-    "gaussian": ("hypothesis", "a Gaussian kernel, which is known between two examples"),
+    "gaussian": ("hypothesis", "a Gaussian kernel"),
     "k(x, x) not 1": ("hypothesis", "divide=True, or a kernel for which k(x, x) is not always 1"),
     "average": ("hypothesis", "a hypothesis that keeps the average of past models, such as Expansion or Features"),
     "own step": ("hypothesis", "a budget that takes a step of its own"),
