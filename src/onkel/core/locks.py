@@ -1,10 +1,10 @@
 """Locks: any number of threads may predict with a model, or one may learn.
 
-They wait for each other. A second thread that learns gets `Busy`, because nobody could say in which order they learn.
-cpp/core/locks.hpp is the same for what is in C++.
+Predictions and learning wait for each other. A second thread that learns gets `Busy`, as the order of the rows would be
+undefined. `cpp/core/locks.hpp` does the same for models in C++.
 
-A forked process has none of the other threads. Locks that these held are made anew there; a model in which one of them
-was learning is refused, as it may be half changed.
+In a forked process the other threads do not exist, so the locks that they held are replaced by new ones. If another
+thread was learning at the fork, the model may be half-updated, and its use raises `Busy`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onkel.core.errors import Busy
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 FORKED = "this process was forked while another thread learned: copy or load the model instead"
-_process = object()  # this one; another object in a forked process
+_process = object()  # identifies this process; a forked process has another object
 
 
 def _forked() -> None:
@@ -33,7 +33,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Mutex:
-    """One thread at a time; `with mutex:` works in a forked process, too."""
+    """A lock for one thread at a time; `with mutex:` also works in a forked process."""
 
     def __init__(self) -> None:
         self.process, self.lock = _process, threading.RLock()
@@ -48,30 +48,30 @@ class Mutex:
 
 
 class ReadersWriterLock:
-    """A lock that many threads share, or one has alone; made of plain locks.
+    """A readers-writer lock, made of plain locks.
 
-    A thread that shares it takes one of seven locks, by its number; one that has it alone takes all. As nothing is
-    counted, an interrupt at any moment leaves all as it was. `door` lets a thread that waits for all go first.
+    A reader takes one of seven locks, chosen by the number of its thread; a writer takes all of them. As nothing is
+    counted, an interrupt at any moment leaves the locks as they were. `door` gives a waiting writer precedence.
     """
 
     def __init__(self) -> None:
         self.process = _process
         self.door = threading.RLock()
         self.shares = tuple(threading.RLock() for _ in range(7))
-        self.learner: int | None = None  # the thread that has it alone, or waits for that
+        self.learner: int | None = None  # the thread that learns, or waits for this
 
     def __reduce__(self) -> Any:
-        return ReadersWriterLock, ()  # a copy is free
+        return ReadersWriterLock, ()  # the copy of a lock is not held by anyone
 
     def enter_process(self) -> None:
-        """Nobody holds it in a process that was just forked."""
+        """Reset the lock in a forked process; raises Busy if another thread was learning."""
         if self.learner is not None:
             raise Busy(FORKED)
         self.__init__()  # type: ignore[misc]
 
 
 def exclusive(method: Method) -> Method:
-    """A method that changes the object, which has a `lock`."""
+    """Decorator for methods that change an object which has a `lock`."""
 
     @wraps(method)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -93,7 +93,7 @@ def exclusive(method: Method) -> Method:
 
 
 def shared(method: Method) -> Method:
-    """A method that only reads the object, which has a `lock`; it calls no other such method of the same object."""
+    """Decorator for methods that only read an object which has a `lock`; they must not call each other."""
 
     @wraps(method)
     def together(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Learned: everything an estimator has learned, as one object that is there or is not.
+"""Learned: everything that an estimator has learned, in one object.
 
-A new class label makes another `Learned`. The estimator takes it over only after it has learned a row, so a refused
-call leaves no trace. Whatever ends `learn` leaves the model of the rows before.
+For a new class label another `Learned` is made, and the estimator keeps it only after it has learned a row. So a call
+with bad arguments changes nothing. If `learn` ends early, the model is that of the rows before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LARGEST = sys.float_info.max
 
 
 class Recipe(Protocol):
-    """What makes engines: an estimator."""
+    """An estimator, which makes engines."""
 
     task: ClassVar[str]
 
@@ -41,14 +41,14 @@ class Recipe(Protocol):
 
 
 class Learned:
-    """An engine, and how examples become what it reads.
+    """An engine, and what is needed to convert examples for it.
 
     Parameters
     ----------
-    recipe : the estimator with the parameters it began with
-    run : what was known when it began: `columns` (their number), `dtype`, `sparse` and `seed`
-    columns : what is known of the columns
-    labels : the classes known; None where the target is no class
+    recipe : an estimator with the initial parameters
+    run : what was known at the first call: `columns` (their number), `dtype`, `sparse` and `seed`
+    columns : the known columns
+    labels : the known classes; None if the target is not a class
     """
 
     def __init__(self, recipe: Recipe, run: Mapping[str, Any], columns: Columns, labels: Labels | None) -> None:
@@ -57,7 +57,7 @@ class Learned:
         self._engine: Engine | None = self._fresh(columns.keys)
         self.dtype, self.average = self._engine.dtype, self._engine.average
         self._journal = None if self._engine.atomic else Journal(columns.keys)
-        self._block = 16  # rows learned in one go, from now on as many as take about 0.1 seconds
+        self._block = 16  # rows learned in one call of the engine; adapted so that it takes 0.04 to 0.1 seconds
         self._mutex = Mutex()
 
     def _fresh(self, keys: Array) -> Engine:
@@ -66,7 +66,7 @@ class Learned:
 
     @property
     def engine(self) -> Engine:
-        """What learns and scores; if a call tore it, another one at the last whole row."""
+        """The engine; if a call left it half-updated, a new one at the last complete row."""
         if self._engine is None:
             with self._mutex:
                 if self._engine is None and self._journal is not None:
@@ -84,8 +84,8 @@ class Learned:
     def learn(self, X: Any, y: Array, weight: Array | None) -> Array:
         """Learn from checked rows; the scores before each update, of the model that predicts.
 
-        An interrupt is heard between blocks of at most about 0.1 seconds. Whatever ends the call early says how many
-        rows were learned, and has their scores (see `ended_early`).
+        Interrupts are handled between blocks of at most about 0.1 seconds. An error that ends the call early says how
+        many rows were learned, and has their scores (see `ended_early`).
         """
         engine, before = self._engine or self.engine, self.rows_learned
         last = np.empty((len(y), engine.outputs))
@@ -151,7 +151,7 @@ class Learned:
         return named and self.engine.learn_named(x, self.columns.index, target, weight)
 
     def name(self, new: list[Any]) -> None:
-        """Make room for new names, which join those there are."""
+        """Add new names to the columns."""
         columns = self.columns.open()
         if new:
             self._widen(keys_of([*(columns.names or ()), *new]))
@@ -159,7 +159,7 @@ class Learned:
         self.columns = columns
 
     def widen(self, count: int) -> None:
-        """Make room for columns without names that were 0 so far."""
+        """Make room for columns without names, which were 0 so far."""
         wider = self.columns.wider(count)
         self._widen(wider.keys)
         self.columns = wider
@@ -179,7 +179,7 @@ class Learned:
         journal.widened(keys)
 
     def relabelled(self, labels: Labels) -> Learned:
-        """The same for more classes."""
+        """A `Learned` for more classes, with what this one has learned."""
         assert self.labels is not None
         other = object.__new__(Learned)
         vars(other).update(vars(self) | {"labels": labels, "columns": copy.deepcopy(self.columns)})
@@ -193,13 +193,13 @@ class Learned:
         return other
 
     def restore(self, arrays: State) -> None:
-        """Take what an engine like this one has learned."""
+        """Continue from the state of such an engine."""
         engine = self.engine
         engine.restore(arrays)
         if self._journal is not None:
             self._journal.keep(engine, self.columns.keys)
 
-    # -- rows coming in
+    # -- input
 
     def rows(self, X: Any) -> Any:
         """Check a matrix or a frame."""
@@ -218,13 +218,13 @@ class Learned:
         return columns.matrix(X, self.dtype)
 
     def targets(self, y: Array) -> Array | None:
-        """The targets of known labels; None if there is another."""
+        """The targets of labels; None if one of them is not known."""
         return None if self.labels is None else self.labels.known(y)
 
     # -- predicting
 
     def scores(self, X: Any, output: str | None, n_jobs: int | None) -> Array:
-        """Scores of checked rows, by the "last" or the "average" model (None: the one it goes by)."""
+        """Scores of checked rows, of the "last" or the "average" model (None: the one that predicts)."""
         if output not in (None, "last", "average"):
             raise ValueError(f'output must be "last" or "average", got {output!r}')
         engine = self.engine
@@ -239,7 +239,7 @@ class Learned:
             return np.concatenate(list(threads.map(lambda cut: engine.scores(X[slice(*cut)], average), cuts)))
 
     def score_one(self, x: Any) -> list[float]:
-        """Scores of one example, as it comes."""
+        """Scores of one example that was not checked yet."""
         engine = self.engine
         if type(x) is np.ndarray and x.dtype is self.dtype and x.ndim == 1:
             return engine.score_one(x)
@@ -253,14 +253,14 @@ class Learned:
     # -- as plain data
 
     def plain(self) -> tuple[State, dict[str, Any]]:
-        """The arrays of the engine, and what else there is to know."""
+        """The arrays of the engine, and everything else that is saved."""
         labels = self.labels.plain() if self.labels else {}
         engine = self.engine
         return engine.state(), self.run | {"outputs": engine.outputs} | self.columns.plain() | labels
 
     @classmethod
     def of(cls, recipe: Recipe, arrays: State, run: Mapping[str, Any]) -> Learned:
-        """The inverse of `plain`; refuses what does not fit together."""
+        """The inverse of `plain`; raises ValueError for data that do not fit together."""
         if run["dtype"] not in ("float32", "float64") or type(run["columns"]) is not int:
             raise ValueError(f"its dtype {run['dtype']!r} or number of columns {run['columns']!r} is wrong")
         columns = Columns.from_plain(run, type(recipe).__name__)

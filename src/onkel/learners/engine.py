@@ -1,16 +1,16 @@
-"""Engine: whatever learns from rows. This is the one interface of learners, pools and layers, in Python and C++.
+"""Engine: the common interface of learners, pools and wrappers (`Scaled`), in Python and C++.
 
 Shapes, for n rows, d columns and m outputs:
 
 X       (n, d), a C-contiguous array of `dtype`, or a CSR matrix of it with sorted indices; all values finite
-y       (n,) float64: -1 or +1 (two classes), the number of a class (several), or a real number (regression)
-weight  (n,) float64, >= 0; None: all 1. A row of weight 0 is scored, and not learned
+y       (n,) float64: -1 or +1 (two classes), the index of a class (several), or a real number (regression)
+weight  (n,) float64, >= 0; None: all 1. A row of weight 0 is scored, but not learned
 scores  (n, m) float64
 
-Arrays that are handed in are read during the call, and neither changed nor kept. Arrays that are handed out belong to
-the caller. Meaning (labels, names, missing values) is checked before; an engine refuses what would overflow.
+Arguments are only read during the call, and neither changed nor kept. Returned arrays belong to the caller. Labels,
+names and missing values are checked before; an engine only raises an error for numbers that would overflow.
 
-Any number of threads may ask an engine for scores, or one may let it learn: see `core.locks`.
+Any number of threads may predict with an engine, or one may learn: see `core.locks`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from onkel.losses import Loss
 from onkel.updates import Update
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Out = tuple[Array, Array]  # where scores are written, by the last and by the averaged model
+Out = tuple[Array, Array]  # arrays for the scores of the last and of the averaged model
 
 
 class Engine:
-    """Whatever learns from rows; here is what it does with a single one."""
+    """The base class of engines; it defines the methods for a single row."""
 
-    kind: str = "python"  # or "native": in C++
-    average: bool | str = False  # does `scores` answer with the average of past models?
+    kind: str = "python"  # or "native" (C++)
+    average: bool | str = False  # does `scores` use the average of past models?
     outputs: int
     dtype: Any  # of the rows
     lock: ReadersWriterLock
@@ -50,27 +50,27 @@ class Engine:
 
     # -- learning
 
-    atomic: bool = False  # does whatever ends a call leave the model of the rows before? Else see `Journal`
+    atomic: bool = False  # if a call ends early, is the model that of the rows before? If not, see `Journal`
 
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> tuple[Array, Array]:
-        """Learn from each row in turn; the scores before each update, by the last and by the averaged model.
+        """Learn from each row in turn; the scores before each update, of the last and of the averaged model.
 
-        They are written into `out`, if it is given, and returned. Rows that `check` refuses are refused before anything
-        is learned. `Diverged` names the row that was not learned.
+        The scores are written into `out`, if given, and returned. The errors of `check` are raised before anything is
+        learned. `Diverged` names the row that was not learned.
         """
         raise NotImplementedError
 
     @property
     def rows_learned(self) -> int:
-        """Rows that `learn` of this engine has learned, those of weight 0 included; known of atomic engines alone."""
+        """Rows that `learn` of this engine has learned, those of weight 0 included; only for atomic engines."""
         raise NotImplementedError
 
     def check(self, X: Any, y: Array | None = None) -> None:
-        """Refuse rows (or targets) whose numbers would overflow: `TooLarge`, with its row."""
+        """Raise TooLarge, with the row, if numbers of a row (or target) would overflow."""
         raise NotImplementedError
 
     def widen(self, keys: Array) -> None:
-        """Make room for features that were not there before; `keys` are those of all (see `maps`)."""
+        """Make room for new features; `keys` are the keys of all features, old and new (see `maps`)."""
         raise NotImplementedError
 
     # -- predicting
@@ -88,7 +88,7 @@ class Engine:
 
     @property
     def t(self) -> int:
-        """Number of rounds: rows learned, but for those of weight 0."""
+        """Number of rounds: rows learned, except those of weight 0."""
         raise NotImplementedError
 
     @property
@@ -98,22 +98,22 @@ class Engine:
 
     @property
     def most(self) -> float:
-        """Largest number of terms there may be."""
+        """Largest number of terms."""
         return math.inf
 
     @property
     def threshold(self) -> float:
-        """The margin or tube of the next round; 0 where there is none."""
+        """The margin or tube of the next round; 0 if the loss has none."""
         return 0.0
 
     @property
     def inner(self) -> tuple[Part, ...]:
-        """The parts it is made of."""
+        """The parts of the engine."""
         raise NotImplementedError
 
     @property
     def twinned(self) -> bool:
-        """Is there a loop in C++ for learners like this one?"""
+        """Is there a C++ loop for engines like this one?"""
         return False
 
     def terms(self) -> Stored | None:
@@ -121,11 +121,11 @@ class Engine:
         return None
 
     def feature_weights(self) -> Array | None:
-        """The weights (features, outputs) of the function that predicts; None where there are none."""
+        """The weights (features, outputs) of the predicting function; None if there are no explicit features."""
         return None
 
     def intercept(self) -> Array | None:
-        """The number (outputs,) that is added to the function that predicts; None where there is none."""
+        """The intercept (outputs,) of the predicting function; None if there is none."""
         return None
 
     # -- state
@@ -139,7 +139,7 @@ class Engine:
         raise NotImplementedError
 
     def relabel(self, state: State, joining: Joining) -> State:
-        """A state of an engine like this one, for more outputs."""
+        """A state of such an engine, changed for the classes that were added."""
         raise NotImplementedError
 
     # -- one row
@@ -155,15 +155,15 @@ class Engine:
         return [float(s) for s in self.scores(self.row(x))[0]]
 
     def learn_named(self, x: dict[Any, Any], columns: dict[Any, int], y: float, weight: float) -> bool:
-        """Learn from a dictionary, if it can be read here as it is; False: nothing was done."""
+        """Learn from a dictionary, if the engine can read it without conversion; False: nothing was done."""
         return False
 
     def score_named(self, x: dict[Any, Any], columns: dict[Any, int]) -> list[float] | None:
-        """Scores of a dictionary, if it can be read here as it is."""
+        """Scores of a dictionary; None if the engine cannot read it without conversion."""
         return None
 
     def row(self, x: Array) -> Array:
-        """A dense row (d,), checked, as rows to learn from."""
+        """A checked dense row (d,), as an array of one row."""
         if x.ndim != 1 or len(x) != self.columns:
             raise ValueError(f"X has {x.shape[-1]} features, but the model expects {self.columns}")
         if not np.isfinite(x).all():
@@ -173,7 +173,7 @@ class Engine:
 
 
 def written(scores: Array, out: Out | None) -> Out:
-    """The scores of an engine without an average, where they were asked for."""
+    """The scores of an engine without an average, written into `out` if given."""
     if out is None:
         return scores, scores
     out[0][:] = out[1][:] = scores
@@ -181,7 +181,7 @@ def written(scores: Array, out: Out | None) -> Out:
 
 
 class Composed(Engine):
-    """Engines of one composition: a hypothesis, a loss and an update, for one run."""
+    """The base class of engines with one hypothesis, one loss and one update."""
 
     hypothesis: Hypothesis
     loss: Loss

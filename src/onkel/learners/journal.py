@@ -1,8 +1,8 @@
-"""Journal: what brings an engine back to a row that it has passed.
+"""Journal: restores an engine to the last row that was learned completely.
 
 A call that ends early (a step that diverges, an interrupt, a part that fails, memory that runs out) may leave an engine
-torn: one component of a pool has learned a row, the next has not. The journal keeps a state from some rows ago and what
-came since, so that a fresh engine can be brought to the last row that all of it has learned, bit by bit.
+half-updated: one component of a pool has learned a row, the next has not. The journal keeps an earlier state and the
+rows learned since, so that a new engine can be brought to the last complete row, bit for bit.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ ROWS = 256  # least number of rows between two saved states; larger models are s
 
 
 class Journal:
-    """A state of an engine, and what it did since.
+    """An earlier state of an engine, and the calls of `learn` and `widen` since.
 
     Parameters
     ----------
-    keys : of the features of the engine, which has learned nothing yet
+    keys : keys of the features of the engine, which has learned nothing yet
     """
 
     def __init__(self, keys: Array) -> None:
-        self.keys = keys  # of the features when the state was written
-        self.state: State | None = None  # nothing was learned yet
-        self.kept = 0  # rows behind the state
+        self.keys = keys  # keys of the features at the time of the state
+        self.state: State | None = None  # None: that of a new engine
+        self.kept = 0  # rows learned before the state
         self.since: list[tuple[int, tuple[Any, ...]]] = []  # rows since then, and the arguments of `learn` or `widen`
 
     @property
     def since_kept(self) -> int:
-        """Rows learned since the state was written."""
+        """Rows learned since the state."""
         return self.since[-1][0] if self.since else 0
 
     @property
@@ -44,20 +44,20 @@ class Journal:
         return self.kept + self.since_kept
 
     def keep(self, engine: Engine, keys: Array, more: int = 0) -> None:
-        """Write down the state of now, `more` rows after the last one that the journal knows of."""
+        """Save the current state, which is `more` rows after the last one that the journal knows of."""
         self.keys, self.state, self.kept, self.since = keys, engine.state(), self.rows_learned + more, []
 
     def learned(self, X: Any, y: Array, weight: Array | None) -> None:
-        """The engine has learned these rows."""
+        """Record that the engine has learned these rows."""
         done = (X.copy(), y.copy(), None if weight is None else weight.copy())
         self.since.append((self.since_kept + len(y), done))
 
     def widened(self, keys: Array) -> None:
-        """The engine has got further features."""
+        """Record that the engine has further features."""
         self.since.append((self.since_kept, (keys,)))
 
     def replay(self, engine: Engine) -> Engine:
-        """Bring a fresh engine, with the features of `keys`, to where the last one was."""
+        """Bring a new engine, with the features of `keys`, to the recorded row."""
         if self.state is not None:
             engine.restore(self.state)
         for _, done in self.since:
@@ -65,7 +65,7 @@ class Journal:
         return engine
 
     def ended(self, fresh: Any, X: Any, y: Array, weight: Array | None, row: int) -> tuple[Array, ...]:
-        """A component diverged at this row of a call: write down the longest prefix that every component can learn.
+        """After a component diverged at this row of a call, record the longest prefix that all components can learn.
 
         `fresh` makes a new engine. The search is repeated, because another component may diverge at an earlier row.
         Returns the scores of the prefix, as `learn` does.
