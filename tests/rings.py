@@ -1,9 +1,9 @@
-"""The two rings of tests, and the rule that says which one a test is in.
+"""Quick and slow tests, and the rule that decides which tests are slow.
 
-A test is in the quick ring, `make test`, unless it is marked `slow`. That is done by hand where a test needs much time,
-or data, and by itself where it is expected to fail, or a repeat: of the tests of one function that try the same
-composition of parts, and differ in nothing but the `VARIED` parameters, one is quick and the others are slow. They take
-turns: the first variation for the first composition, the second for the second, so that all are quick somewhere.
+A test is quick, and run by `make test`, unless it is marked `slow`. Tests that need much time or data are marked by
+hand. Tests that are expected to fail are slow, and so are repeats: of the tests of one function that try the same
+composition of parts, and differ only in the `VARIED` parameters, one is quick and the others are slow. The variations
+take turns: the first is quick for the first composition, the second for the second, so that all are quick somewhere.
 """
 
 from functools import cache, partial

@@ -1,8 +1,8 @@
-"""The rooms of the C++ stand on one ladder, that of the Python packages: a file includes from its room or below.
+"""The folders of the C++ have the layers of the Python packages: a file includes from its own folder or lower ones.
 
-    python tests/test_ladder.py     # make lint: prints what points up
+    python tests/test_ladder.py     # make lint: prints includes that point up
 
-Only the binding stands elsewhere: it binds everything, so it is on top.
+Only the binding is in another place: it binds everything, so it is on top.
 """
 
 import re
@@ -16,7 +16,7 @@ CPP = ROOT / "cpp"
 
 
 def steps() -> dict[str, int]:
-    """How high each room stands."""
+    """The height of the layer of each folder."""
     (contract,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = [layer for layer in contract["layers"] if layer != "native"]
     rooms = [re.findall(r"\w+", layer) for layer in [*reversed(layers), "native"]]
@@ -24,12 +24,12 @@ def steps() -> dict[str, int]:
 
 
 def room(path: str) -> str:
-    """The folder, or the file itself where it is in none: kernels.hpp."""
+    """The folder of a file, or the file itself if it is in none: kernels.hpp."""
     return path.partition("/")[0].partition(".")[0]
 
 
 def wrong_includes() -> Iterator[str]:
-    """Includes that point up, or sideways, or to no place from here; and of the binding's library outside of it."""
+    """Includes that point up, sideways or nowhere, and includes of the binding's library outside the binding."""
     height = steps()
     for path in sorted(CPP.rglob("*.[ch]pp")):
         here = path.relative_to(CPP).as_posix()

@@ -1,4 +1,4 @@
-"""Nothing is lost from the quick ring of tests."""
+"""The quick tests cover every composition of parts."""
 
 from collections import defaultdict
 
@@ -9,7 +9,7 @@ from streams import EVERY, settings
 
 @pytest.fixture
 def collected(request):
-    """What the tests over the estimators try, by function, and of that what the quick ring tries."""
+    """What the tests over the estimators try, by function, and what the quick ones of them try."""
     found = defaultdict(lambda: ([], []))
     for one, quick in request.config.stash[rings.TRIED]:
         found[one.function][0].append(one)
