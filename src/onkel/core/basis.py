@@ -70,6 +70,15 @@ def largest(X: Any) -> float:
     return float(np.abs(X.data if hasattr(X, "indptr") else X).max(initial=0))
 
 
+def rows_between(X: Any, start: int, stop: int) -> Any:
+    """The rows from `start` to before `stop`; the values of a CSR matrix are not copied, as its own slices do."""
+    if not sp.issparse(X):
+        return X[start:stop]
+    first, last = X.indptr[start], X.indptr[stop]
+    parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
+    return sp.csr_array(parts, shape=(stop - start, X.shape[1]))
+
+
 class Basis:
     """A table of stored rows with named columns. `append` adds at the end; `remove(i)` moves the last row to i."""
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from joblib import effective_n_jobs
 
-from onkel.core.basis import State
+from onkel.core.basis import State, rows_between
 from onkel.core.errors import Busy, Diverged, TooLarge, ended_early
 from onkel.core.locks import Mutex
 from onkel.core.outputs import Joining
@@ -112,7 +112,8 @@ class Learned:
         while (start := stop) < len(y):
             stop = min(start + self._block, len(y))
             now, clock = slice(start, stop), time.perf_counter()
-            self._learn(X[now], y[now], None if weight is None else weight[now], (out[0][now], out[1][now]))
+            rows = rows_between(X, start, stop)
+            self._learn(rows, y[now], None if weight is None else weight[now], (out[0][now], out[1][now]))
             seconds = time.perf_counter() - clock
             self._block = max(1, self._block // 2) if seconds > 0.1 else self._block * (2 if seconds < 0.04 else 1)
 
