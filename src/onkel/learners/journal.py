@@ -16,7 +16,7 @@ from onkel.core.errors import Diverged
 from onkel.learners.engine import Engine
 
 Array = np.ndarray[Any, np.dtype[Any]]
-ROWS = 256  # least number of rows between two saved states; larger models are saved less often, as saving costs more
+ROWS = 2048  # least number of rows between two saved states; larger models are saved less often, as saving costs more
 
 
 class Journal:
