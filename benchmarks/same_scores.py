@@ -26,6 +26,7 @@ from onkel import kernels, losses
 
 FORMS = ("dense", "float32", "sparse", "wide")
 ENGINES = ("native", "python")
+USE_ENGINE = getattr(onkel, "use_engine", None) or onkel.engine  # the name that it had in version 0.1
 Case = dict[str, Any]
 
 
@@ -110,7 +111,7 @@ def matrix_of(arrays: dict[str, Any]) -> Any:
 def scores(case: Case, X: Any, y: Any, engine: str) -> Any:
     """The scores of `learn`, and those of a prediction at the end; what refuses to learn is a text."""
     try:
-        with onkel.use_engine(engine):
+        with USE_ENGINE(engine):
             model = getattr(onkel, case["name"])(**read(case["params"]))
             if y is None:
                 return np.concatenate([model.learn(X).ravel(), model.score_samples(X).ravel()])
