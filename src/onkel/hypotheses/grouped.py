@@ -178,6 +178,7 @@ class Groups(OnBasis):
     def __init__(self, recipe: GroupedExpansion, run: Run) -> None:
         super().__init__(run)
         self.kernels, self.grouping, self.normalize = recipe.kernels, recipe.grouping, recipe.normalize
+        self._varied = np.array([not kernel.unit for kernel in self.kernels])  # k(x, x) is 1 for all others
         named = {"coef": run.outputs, "born": 1, "share": len(self.kernels)}
         if self.normalize:
             named["unit"] = len(self.kernels)
@@ -224,8 +225,11 @@ class Groups(OnBasis):
         return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=diagonal > 0)
 
     def _raw_diagonal(self, x: Row) -> Array:
-        every = np.ones(len(self.kernels), bool)
-        return self._values(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()), every)[:, 0]
+        diagonal, varied = np.ones(len(self.kernels)), self._varied
+        if varied.any():
+            values = self._values(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()), varied)
+            diagonal[varied] = values[varied, 0]
+        return diagonal
 
     def _values(self, totals: Totals, wanted: Array) -> Array:
         totals = cache(totals)  # kernels with the same `pair` share their sums

@@ -95,7 +95,7 @@ class Terms(OnBasis):
 
     def __init__(self, kernel: Kernel, budget: Budget, run: Run) -> None:
         super().__init__(run)
-        self.kernel, self.budget = kernel, budget
+        self.kernel, self.budget, self._unit = kernel, budget, kernel.unit
         widths = {name: run.outputs if kind == "scores" else 1 for name, kind in budget.columns.items()}
         self.scaled = ["coef", *(name for name, kind in budget.columns.items() if kind != "number")]
         named = {"coef": run.outputs, "born": 1, **widths} | ({"base": run.outputs} if run.average else {})
@@ -123,6 +123,8 @@ class Terms(OnBasis):
 
     def diagonal(self, x: Row) -> float:
         """k(x, x)."""
+        if self._unit:
+            return 1.0
         return float(self.kernel.row(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()))[0])
 
     def matrix(self) -> Array:
