@@ -82,10 +82,11 @@ class Kernel(Part):
             raise ValueError(f"X has {left.shape[1]} columns, Z has {right.shape[1]}: give both the same")
         kernel = self.resolve(left.shape[1])
 
-        def row(x: Array) -> Array:
-            return kernel.row(lambda pair: pair(x, right).sum(axis=1))
+        def block(some: Array) -> Array:
+            return kernel.row(lambda pair: pair(some[:, None], right).sum(axis=-1))
 
-        return np.array([row(x) for x in left])
+        rows = max(1, 2**16 // max(right.size, 1))  # at a time: intermediate arrays stay small
+        return np.concatenate([block(left[start : start + rows]) for start in range(0, max(len(left), 1), rows)])
 
     def __add__(self, other: Kernel | float) -> Kernel:
         return Sum(_flatten(Sum, self, other))

@@ -149,7 +149,7 @@ class Basis:
     def totals(self, x: Row) -> Totals:
         """The function pair -> sum_j pair(x_j, z_j) for all stored rows z."""
         if not self.sparse:
-            left, Z = x.dense(self.width), self._dense[: self.n].astype(np.float64)
+            left, Z = x.dense(self.width), self._dense[: self.n].astype(np.float64, copy=False)
             return lambda pair: pair(left, Z).sum(axis=1)
 
         x = x.nonzero()
