@@ -152,6 +152,45 @@ def test_a_second_thread_that_learns_is_refused(name, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_no_other_thread_learns_between_the_blocks_of_a_call(engine, monkeypatch):
+    X, y = stream_for(onkel.OGDClassifier)
+    with onkel.use_engine(engine):
+        alone, model = (onkel.BOGDClassifier(budget=10).partial_fit(X, y) for _ in range(2))
+    wanted = alone.learn(X, y)
+    tries = [
+        lambda: model.learn(X[:1], y[:1]),
+        lambda: model.learn_one(X[0], y[0]),
+        lambda: model.learn(X, y),
+        lambda: model.learn(X[:1], [7.0]),
+        lambda: model.widen(9),
+    ]
+    refused = []
+
+    def attempt():
+        for verb in tries:
+            with pytest.raises(onkel.core.errors.Busy, match="another thread"):
+                verb()
+            refused.append(verb)
+
+    learned, blocks = model._learned, []
+
+    def block(*args):
+        blocks.append(args)
+        type(learned)._learn(learned, *args)
+        if len(blocks) == 1:
+            other = threading.Thread(target=attempt)
+            other.start()
+            other.join()
+
+    monkeypatch.setattr(learned, "_block", 16)
+    monkeypatch.setattr(learned, "_learn", block)
+    np.testing.assert_array_equal(model.learn(X, y), wanted)
+    assert len(blocks) > 1
+    assert refused == tries
+    assert model.t_ == alone.t_
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("average", [False, True])
 def test_a_prediction_is_that_of_the_whole_table(engine, average):
     X, y = stream_for(onkel.OGDClassifier)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -59,6 +60,7 @@ class Learned:
         self._journal = None if self._engine.atomic else Journal(columns.keys)
         self._block = 16  # rows learned in one call of the engine; adapted so that it takes 0.04 to 0.1 seconds
         self._mutex = Mutex()
+        self._caller: int | None = None  # the thread whose call of several blocks is running
 
     def _fresh(self, keys: Array) -> Engine:
         recipe: Recipe = self.recipe
@@ -87,6 +89,7 @@ class Learned:
         Interrupts are handled between blocks of at most about 0.1 seconds. An error that ends the call early says how
         many rows were learned, and has their scores (see `ended_early`).
         """
+        self._refuse_other_thread()
         engine, before = self._engine or self.engine, self.rows_learned
         last = np.empty((len(y), engine.outputs))
         averaged = np.empty_like(last) if self.average else last
@@ -97,10 +100,10 @@ class Learned:
             else:
                 engine.check(X, y)
                 self._learn_in_blocks(X, y, weight, (last, averaged))
-        except (Busy, TooLarge):  # nothing was learned
-            raise
         except BaseException as error:
             done = self.rows_learned - before
+            if isinstance(error, (Busy, TooLarge)) and not done:
+                raise
             ended = ended_early(error, done, len(y), used[:done])
             if ended is error:
                 raise
@@ -109,13 +112,22 @@ class Learned:
 
     def _learn_in_blocks(self, X: Any, y: Array, weight: Array | None, out: tuple[Array, Array]) -> None:
         stop = 0
-        while (start := stop) < len(y):
-            stop = min(start + self._block, len(y))
-            now, clock = slice(start, stop), time.perf_counter()
-            rows = rows_between(X, start, stop)
-            self._learn(rows, y[now], None if weight is None else weight[now], (out[0][now], out[1][now]))
-            seconds = time.perf_counter() - clock
-            self._block = max(1, self._block // 2) if seconds > 0.1 else self._block * (2 if seconds < 0.04 else 1)
+        try:
+            self._caller = threading.get_ident()
+            while (start := stop) < len(y):
+                stop = min(start + self._block, len(y))
+                block, clock = slice(start, stop), time.perf_counter()
+                rows = rows_between(X, start, stop)
+                self._learn(rows, y[block], None if weight is None else weight[block], (out[0][block], out[1][block]))
+                seconds = time.perf_counter() - clock
+                self._block = max(1, self._block // 2) if seconds > 0.1 else self._block * (2 if seconds < 0.04 else 1)
+        finally:
+            self._caller = None
+
+    def _refuse_other_thread(self) -> None:
+        """Raise Busy if another thread is in a call of several blocks, even if it is between two of them."""
+        if self._caller is not None and self._caller != threading.get_ident():
+            raise Busy("the model is learning in another thread: wait for it")
 
     def _learn(self, X: Any, y: Array, weight: Array | None, out: tuple[Array, Array] | None = None) -> None:
         journal, engine = self._journal, self._engine or self.engine
@@ -142,6 +154,8 @@ class Learned:
         """Learn from an array row or a dictionary that the engine itself checks; False: nothing was done."""
         if type(weight) is not float or not 0 <= weight <= LARGEST or not abs(target) <= LARGEST:
             return False
+        if self._caller is not None:
+            self._refuse_other_thread()
         if type(x) is np.ndarray and x.dtype is self.dtype and x.ndim == 1:
             if self._journal is None:
                 self.engine.learn_one(x, target, weight)
@@ -166,6 +180,7 @@ class Learned:
         self.columns = wider
 
     def _widen(self, keys: Array) -> None:
+        self._refuse_other_thread()
         journal, engine = self._journal, self._engine or self.engine
         if journal is None:
             engine.widen(keys)
@@ -182,6 +197,7 @@ class Learned:
     def relabelled(self, labels: Labels) -> Learned:
         """A `Learned` for more classes, with what this one has learned."""
         assert self.labels is not None
+        self._refuse_other_thread()
         other = object.__new__(Learned)
         vars(other).update(vars(self) | {"labels": labels, "columns": copy.deepcopy(self.columns)})
         if len(labels) > len(self.labels):
