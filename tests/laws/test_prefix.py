@@ -13,6 +13,7 @@ from streams import EVERY, learn, stream_for
 
 import onkel
 from onkel.core.errors import Diverged, Interrupted
+from onkel.faces.learned import Learned
 
 INSIDE = str(Path(onkel.__file__).parent)
 ROWS = 60
@@ -144,6 +145,28 @@ def test_control_c_tells_the_rows_learned_and_their_scores(engine, name):
             assert caught.value.rows == rows
             np.testing.assert_array_equal(caught.value.scores, scores)
         assert_same(model, fresh)
+
+
+@pytest.mark.parametrize("name", ["PAClassifier", "OGDRegressor", "NORMADetector"])
+def test_a_fit_that_is_interrupted_keeps_the_rows_learned_so_far(engine, name, monkeypatch):
+    X, y = stream_for(getattr(onkel, name))
+    model = make(name)
+    learn(model, X[:7], part(y, slice(7)))
+    learn_block, blocks = Learned._learn, []
+
+    def block(*args):
+        if blocks:
+            raise KeyboardInterrupt
+        blocks.append(args)
+        learn_block(*args)
+
+    monkeypatch.setattr(Learned, "_learn", block)
+    with pytest.raises(Interrupted) as caught:
+        model.fit(X) if y is None else model.fit(X, y)
+    monkeypatch.undo()
+    rows = caught.value.rows
+    assert 0 < rows < len(X)
+    assert_same(model, make(name).fit(X[:rows]) if y is None else make(name).fit(X[:rows], y[:rows]))
 
 
 def test_a_part_that_fails_in_mid_stream_leaves_the_rows_before():

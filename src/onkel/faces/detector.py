@@ -32,8 +32,7 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Forget everything, then learn from the rows in order, once."""
-        self._learned = self._fresh().partial_fit(X)._learned
-        return self
+        return self._fit(X)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Continue to learn from the rows in order."""

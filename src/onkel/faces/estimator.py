@@ -164,11 +164,14 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         weights = np.asarray(sample_weight)
         if weights.dtype.kind in "biuf" and not weights.any():
             raise ValueError("Sample weights must contain at least one non-zero number, or nothing is learned")
+        return self._fit(X, y, sample_weight=sample_weight)
+
+    def _fit(self, *examples: Any, **options: Any) -> Self:
         fresh = self._fresh()
         try:
-            fresh.partial_fit(X, y, sample_weight=sample_weight)
+            fresh.partial_fit(*examples, **options)
         finally:
-            self._learned = fresh._learned or self._learned  # what ended early has learned the rows before
+            self._learned = fresh._learned or self._learned  # a call that ends early keeps the rows learned so far
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
