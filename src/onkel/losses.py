@@ -27,11 +27,13 @@ class Loss(Part):
     """Value, and gradient with respect to the scores."""
 
     threshold: ClassVar[str | None] = None  # name of the field that an update may change
+    largest_slope: ClassVar[float] = math.inf  # infinite, too, if the fields of the loss decide
     task: ClassVar[str] = ""
 
     @property
     def offers(self) -> Words:
-        return super().offers | ({"threshold"} if self.threshold else set())
+        words = {"threshold"} if self.threshold else set()
+        return super().offers | words | ({"largest slope not 1"} if self.largest_slope != 1 else set())
 
     def __call__(self, y: float, s: Array) -> tuple[float, Array]:
         raise NotImplementedError
@@ -102,6 +104,7 @@ class Mistake(MarginLoss):
     margin: float = 0.0
     strict_sign: bool = False
     threshold: ClassVar[str | None] = "margin"
+    largest_slope: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         self._nonnegative("margin")
@@ -135,6 +138,7 @@ class Hinge(MarginLoss):
     closed: bool = False
     threshold: ClassVar[str | None] = "margin"
     traits: ClassVar[tuple[str, ...]] = ("hinge", "piecewise linear")
+    largest_slope: ClassVar[float] = 1.0
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -146,7 +150,8 @@ class Hinge(MarginLoss):
 
     @property
     def offers(self) -> Words:
-        return super().offers | ({"unit hinge"} if self.margin == 1 and not self.closed else set())
+        at_one = {"hinge at 1"} if self.closed else {"hinge at 1", "unit hinge"}
+        return super().offers | (at_one if self.margin == 1 else set())
 
     def of_margin(self, q: float) -> tuple[float, float]:
         inside = q <= self.margin if self.closed else q < self.margin
@@ -158,7 +163,6 @@ class SquaredHinge(MarginLoss):
 
     margin: float = 1.0
     threshold: ClassVar[str | None] = "margin"
-    traits: ClassVar[tuple[str, ...]] = ("largest slope not 1",)
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -176,6 +180,7 @@ class Logistic(MarginLoss):
     """ln(1 + exp(-q))."""
 
     traits: ClassVar[tuple[str, ...]] = ("logistic",)
+    largest_slope: ClassVar[float] = 1.0
 
     def of_margin(self, q: float) -> tuple[float, float]:
         value = float(np.logaddexp(0.0, -q))
@@ -185,7 +190,6 @@ class Logistic(MarginLoss):
 class Exponential(MarginLoss):
     """exp(-q)."""
 
-    traits: ClassVar[tuple[str, ...]] = ("largest slope not 1",)
 
     def of_margin(self, q: float) -> tuple[float, float]:
         value = float(np.exp(-q))
@@ -215,7 +219,7 @@ class Squared(ResidualLoss):
 
     epsilon: float = 0.0
     threshold: ClassVar[str | None] = "epsilon"
-    traits: ClassVar[tuple[str, ...]] = ("squared", "largest slope not 1")
+    traits: ClassVar[tuple[str, ...]] = ("squared",)
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -233,6 +237,7 @@ class Absolute(ResidualLoss):
     """|r|."""
 
     traits: ClassVar[tuple[str, ...]] = ("piecewise linear",)
+    largest_slope: ClassVar[float] = 1.0
 
     def of_residual(self, r: float) -> tuple[float, float]:
         return abs(r), float(np.sign(r))
@@ -244,6 +249,7 @@ class EpsilonInsensitive(ResidualLoss):
     epsilon: float = 0.1
     threshold: ClassVar[str | None] = "epsilon"
     traits: ClassVar[tuple[str, ...]] = ("piecewise linear",)
+    largest_slope: ClassVar[float] = 1.0
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -261,7 +267,6 @@ class Huber(ResidualLoss):
     """r^2 / 2 for |r| <= delta, linear beyond."""
 
     delta: float = 1.0
-    traits: ClassVar[tuple[str, ...]] = ("largest slope not 1",)
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -280,7 +285,7 @@ class Quantile(ResidualLoss):
     """The pinball loss, minimal at the given quantile q: q |r| for scores below the target, (1 - q) |r| above."""
 
     quantile: float = 0.5
-    traits: ClassVar[tuple[str, ...]] = ("piecewise linear", "largest slope not 1")
+    traits: ClassVar[tuple[str, ...]] = ("piecewise linear",)
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:

@@ -98,7 +98,8 @@ MISFITS = [
     (DualAscent(8), Hinge(), Gradient(0.1), "an update that leaves the step to the budget, Defer()"),
     (AlmostLinearDependence(), Squared(), Gradient(0.1), "an update that leaves the step to the budget, Defer()"),
     (Stop(8), Hinge(), Defer(), "a budget that takes a step of its own"),
-    (Stop(8), Squared(), DualStep(), "the loss Hinge"),
+    (Stop(8), Squared(), DualStep(), "the loss Hinge with margin 1"),
+    (Stop(8), Hinge(0.4), DualStep(), "the loss Hinge with margin 1"),
 ]
 
 

@@ -97,7 +97,7 @@ class Proximal(Grouping):
 
 
 class DualStep(Update):
-    """f <- f - min(weight, 1 - margin / bound) * slope * k(x, .), for the hinge loss.
+    """f <- f - min(weight, 1 - margin / bound) * slope * k(x, .), for the hinge loss max(0, 1 - margin).
 
     `bound` is an upper bound on the squared q-norm of the numbers sqrt(k_j(x, x)) of an example: m^(2 / q) for m
     kernels with k_j(x, x) <= 1.
@@ -114,7 +114,7 @@ class DualStep(Update):
 
     @property
     def needs(self) -> Words:
-        return super().needs | {"hinge"}
+        return super().needs | {"hinge at 1"}
 
     def step(self, round: Round, memory: Memory) -> Step:
         return 1.0, along(round.slope, min(round.weight, 1 - (1 - round.loss) / self.bound))

@@ -29,6 +29,7 @@ WORDS = {
     "threshold": ("loss", "a loss with a margin or a tube"),
     "piecewise linear": ("loss", "a piecewise linear loss, such as Hinge or EpsilonInsensitive"),
     "hinge": ("loss", "the loss Hinge"),
+    "hinge at 1": ("loss", "the loss Hinge with margin 1"),
     "unit hinge": ("loss", "the loss Hinge()"),
     "logistic": ("loss", "the loss Logistic"),
     "squared": ("loss", "the loss Squared"),
