@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,8 +26,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def has_twin(part: Part) -> bool:
     """Is there a C++ counterpart of this class, and of the class of every nested part?"""
-    ours = type(part).__module__.startswith("onkel.") and hasattr(choice.core, type(part).__name__)
-    return choice.available() and ours and all(map(has_twin, part.inner))
+    return choice.available() and not list(without_twin(part))
+
+
+def without_twin(part: Part) -> Iterator[str]:
+    """The names of the classes, of this part and of those inside it, that have no C++ counterpart."""
+    if not type(part).__module__.startswith("onkel.") or not hasattr(choice.core, type(part).__name__):
+        yield type(part).__name__
+    for inner in part.inner:
+        yield from without_twin(inner)
 
 
 def twin(part: Part, run: Run | None = None, draws: Mapping[Map, Drawn] | None = None, made: Any = None) -> Any:
@@ -232,10 +239,10 @@ def fastest(learner: Engine) -> Engine:
 
     The learner itself is returned if a twin is missing, or if the native engine is not built or disabled.
     """
-    missing = sorted({type(part).__name__ for part in learner.inner if not has_twin(part)})
+    missing = sorted({name for part in learner.inner for name in without_twin(part)})
     missing += [] if learner.twinned else [type(learner).__name__]
     if choice.required() and (missing or not choice.available()):
-        why = f"{missing} have no C++ twin" if choice.available() else "it is not built"
+        why = f"no C++ twin of {', '.join(missing)}" if choice.available() else "it is not built"
         raise ValueError(f"no native engine: {why}")
     return learner if missing or choice.wanted() is None else _TWINS[type(learner)](learner)
 
