@@ -100,6 +100,7 @@ class Learner(Composed):
 
         `chance` and `room` are passed on to every round (see `Round`).
         """
+        self._refuse_other_width(X)
         self.check(X)
         last, averaged = out or (np.zeros((len(y), self.outputs)), np.zeros((len(y), self.outputs)))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -160,10 +161,16 @@ class Learner(Composed):
                 except TooLarge as error:
                     raise TooLarge(error.sentence, i) from None
 
+    def _refuse_other_width(self, X: Any) -> None:
+        if X.shape[1] != self.columns:
+            wanted = f"this learner was made with columns={self.columns}"
+            raise ValueError(f"X has {X.shape[1]} features, but {wanted}: give Learner the number of features")
+
     # -- predicting
 
     @shared
     def scores(self, X: Any, average: bool | None = None) -> Array:
+        self._refuse_other_width(X)
         f, average = self.f, bool(self.average) if average is None else average
         if f.reach < math.inf:
             self.check(X)
