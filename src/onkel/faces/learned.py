@@ -78,11 +78,11 @@ class Learned:
 
     @property
     def rows_learned(self) -> int:
-        """Rows that calls of `learn` have learned, those of weight 0 included."""
+        """Rows that calls of `learn` have processed, those of weight 0 included."""
         return self.engine.rows_learned if self._journal is None else self._journal.rows_learned
 
     def learn(self, X: Any, y: Array, weight: Array | None) -> Array:
-        """Learn from checked rows; the scores before each update, of the model that predicts.
+        """Learn from checked rows. Returns the scores before each update, of the averaged model if there is one.
 
         Interrupts are handled between blocks of at most about 0.1 seconds. An error that ends the call early says how
         many rows were learned, and has their scores (see `ended_early`).
@@ -111,9 +111,9 @@ class Learned:
         stop = 0
         while (start := stop) < len(y):
             stop = min(start + self._block, len(y))
-            now, clock = slice(start, stop), time.perf_counter()
+            block, clock = slice(start, stop), time.perf_counter()
             rows = rows_between(X, start, stop)
-            self._learn(rows, y[now], None if weight is None else weight[now], (out[0][now], out[1][now]))
+            self._learn(rows, y[block], None if weight is None else weight[block], (out[0][block], out[1][block]))
             seconds = time.perf_counter() - clock
             self._block = max(1, self._block // 2) if seconds > 0.1 else self._block * (2 if seconds < 0.04 else 1)
 
@@ -180,7 +180,7 @@ class Learned:
         journal.widened(keys)
 
     def relabelled(self, labels: Labels) -> Learned:
-        """A `Learned` for more classes, with what this one has learned."""
+        """A `Learned` with these labels, which contain the known ones; it has learned the same rows."""
         assert self.labels is not None
         other = object.__new__(Learned)
         vars(other).update(vars(self) | {"labels": labels, "columns": copy.deepcopy(self.columns)})
@@ -194,7 +194,7 @@ class Learned:
         return other
 
     def restore(self, arrays: State) -> None:
-        """Continue from the state of such an engine."""
+        """Continue from the state of an engine of the same composition."""
         engine = self.engine
         engine.restore(arrays)
         if self._journal is not None:
@@ -270,8 +270,9 @@ class Learned:
         if type(run["seed"]) is not int:
             raise ValueError(f"seed must be an integer, got {run['seed']!r}")
         labels = Labels.of(run) if recipe.task == "classification" else None
-        if type(run["outputs"]) is not int or run["outputs"] != (labels.outputs if labels else 1):
-            raise ValueError(f"it has {run['outputs']!r} outputs, which its classes do not")
+        outputs = labels.outputs if labels else 1
+        if type(run["outputs"]) is not int or run["outputs"] != outputs:
+            raise ValueError(f"it has {run['outputs']!r} outputs, but its targets need {outputs}")
         made = cls(recipe, {name: run[name] for name in ("columns", "dtype", "sparse", "seed")}, columns, labels)
         made.restore(arrays)
         engine = made.engine
