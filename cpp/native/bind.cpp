@@ -1,5 +1,5 @@
 // The binding: one line per part. A part of Python crosses as the object of the same name and fields, but a map as the
-// numbers drawn for it and its reach. Learners, pools, Common and Stretched are no parts.
+// numbers drawn for it, its reach, and the fields that C++ needs. Learners, pools, Common and Stretched are no parts.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
