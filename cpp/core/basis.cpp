@@ -80,7 +80,8 @@ void Basis<T>::append(Row<T> x) {
     }
 }
 
-// Which columns of the row just stored are not zero; what a removed row left behind is used again.
+// The columns of the row just stored that may be non-zero: those of its index, or all columns of a dense row. The
+// vector of a row that was removed is used again.
 template <class T>
 void Basis<T>::store_nonzeros(Row<T> x) {
     if (nonzeros_.size() <= n_) nonzeros_.resize(n_ + 1);
@@ -239,7 +240,7 @@ void Basis<T>::sums(const Compare& compare, const Rows<T>& X, Range range, Works
             if (!x.index) return Method::dense;
             return truly_sparse(x, compare.sharpness) ? Method::sparse : Method::filled;
         };
-        for (std::size_t q = 0, end; q < X.n; q = end) {  // runs of examples that meet the table in the same way
+        for (std::size_t q = 0, end; q < X.n; q = end) {  // runs of examples with the same method
             const Method method = method_for(X[q]);
             end = q + 1;
             while (method != Method::flags && end < X.n && method_for(X[end]) == method) ++end;
@@ -268,7 +269,7 @@ void Basis<T>::look_up(const Compare& compare, const Rows<T>& X, Range range, co
                       out + range.first, stride_out);
 }
 
-// Examples meet the rows of the range, all in the same way.
+// Compares the examples with the rows of the range, all by the same method.
 template <class T>
 void Basis<T>::sums_by(Method method, const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
                        std::size_t stride_out) const {
@@ -301,7 +302,7 @@ void Basis<T>::sums_by(Method method, const Compare& compare, const Rows<T>& X, 
     }
 }
 
-// The example with its zeros.
+// The densified example.
 template <class T>
 Row<T> Basis<T>::filled(Row<T> x, Workspace<T>& work) const {
     work.filled.assign(columns_, 0);
@@ -309,7 +310,7 @@ Row<T> Basis<T>::filled(Row<T> x, Workspace<T>& work) const {
     return {work.filled.data(), nullptr, columns_};
 }
 
-// What no vector code is for: any comparison, any storage.
+// Scalar fallback: any comparison, any storage.
 template <class T>
 void Basis<T>::sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const {
     if (!tiled_) {
@@ -355,9 +356,9 @@ void Basis<T>::sum_side_by_side(const Compare& compare, Row<T> x, Range range, T
     }
 }
 
-// Sparse rows meet the scattered example: what they have in common is compared, and of the rest of x all
-// that z does not cover is added. Both sums run over the same columns in the same order, so that nothing is
-// left of it when x and z are alike.
+// The example x is scattered into a dense vector, and compared with each sparse row z in the columns of z. The other
+// columns of x are compared with 0: all of x (`whole`) less the columns of z (`covered`). If x and z are equal, these
+// two sums run over the same columns in the same order, so that exactly 0 is left.
 template <class T>
 void Basis<T>::sum_scattered(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const {
     work.scattered.resize(columns_);

@@ -1,6 +1,7 @@
-// Basis: a table of stored examples with named columns that move with them.
+// Basis: a table of stored examples, and further numbers of each (such as coefficients) in vectors with a name
+// (struct Column), which move with the examples.
 //
-// Rows lie feature-major in tiles (see simd.hpp), so that an example meets all of them at vector speed and a
+// Rows lie feature-major in tiles (see simd.hpp), so that an example is compared with all rows by SIMD code, and a
 // sparse one costs its non-zeros alone. Sparse streams of very many columns are stored sparsely instead.
 #pragma once
 
@@ -41,8 +42,8 @@ struct Range {
 // Room for the intermediate results of one thread.
 template <class T>
 struct Workspace {
-    std::vector<T> filled;      // a hardly sparse example with its zeros
-    std::vector<T> scattered;   // an example among zeros, which are left as found
+    std::vector<T> filled;      // a densified example
+    std::vector<T> scattered;   // a row of zeros for a scattered example; reset to zeros after use
     std::vector<T> row;         // a stored row, gathered
     std::vector<Word<T>> ones;  // the flags of examples
     Vectors<T> k;               // a kernel row
@@ -70,12 +71,12 @@ public:
     // Do most examples come sparse?
     bool sparse() const { return sparse_; }
     bool tiled() const { return tiled_; }
-    // The sums of an example come out alike, bit by bit, while this stays.
+    // While this stays the same, the sums of an example are bitwise reproducible.
     std::size_t version() const { return flags_.version(); }
-    // Elements that kernel rows need: n, up to whole tiles.
+    // Elements that kernel rows need: n rounded up to a multiple of lanes<T>.
     static std::size_t padded(std::size_t n) { return (n + lanes<T> - 1) / lanes<T> * lanes<T>; }
-    // Is it worth reading the example by its non-zeros? They are few, and not so large that the sums over them
-    // would cancel: then differences are better.
+    // Is it worth summing over the non-zeros of the example alone? Yes if they are few, and not so large that these
+    // sums would lose digits by cancellation: sums of differences over all columns do not.
     bool truly_sparse(const Row<T>& x, double sharpness) const {
         return x.index && sparse_ && 2 * x.count < columns_ && moderate(x, sharpness);
     }
@@ -96,12 +97,13 @@ public:
     // A view of stored row i, valid until the workspace or the table changes.
     Row<T> row(std::size_t i, Workspace<T>& work) const;
 
-    // Note the flags of examples that will be met often, if they can be counted here; good while the version stays.
+    // Sets X.ones to the flags of the examples (stored in `ones`), or to null if not all of them can be compared by
+    // flags. Valid while the version stays the same.
     void pack(Rows<T>& X, std::vector<Word<T>>& ones) const;
     // out[q * stride + i] = sum_j compare(x_qj, z_ij) for the rows i of the range, up to whole tiles.
     void sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
               std::size_t stride) const;
-    // Are all those whole numbers below `table_size`? Then table[sum] can be had as well.
+    // Are all these sums integers below `table_size`? Then `look_up` writes table[sum] in place of each sum.
     bool can_look_up(const Compare& compare, const Rows<T>& X) const;
     void look_up(const Compare& compare, const Rows<T>& X, Range range, const T* table, T* out,
                  std::size_t stride) const;
@@ -119,9 +121,13 @@ private:
         std::vector<T> values;
     };
 
-    // What the sums of an example are made of: bits and differences, differences, its non-zeros, or differences once
-    // its zeros are written out.
-    enum class Method { flags, dense, sparse, filled };
+    // How the sums of an example are computed.
+    enum class Method {
+        flags,   // bits are counted where columns are flags, the values of the other columns are compared
+        dense,   // the values of all columns are compared
+        sparse,  // only the non-zeros of the example are read
+        filled,  // a sparse example is densified, and compared as a dense one
+    };
     void sums_by(Method method, const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
                  std::size_t stride) const;
     bool packed(const Row<T>& x, Word<T>* ones) const;

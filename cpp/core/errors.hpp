@@ -1,4 +1,4 @@
-// Errors of learning, and the sentences they say.
+// Errors of learning, and their messages.
 #pragma once
 
 #include <cmath>
@@ -23,12 +23,12 @@ struct TooLarge : std::runtime_error {
     std::ptrdiff_t row;
 };
 
-// Another thread has the model; nothing was done.
+// Another thread is learning with the model, or was when this process was forked; nothing was done.
 struct Busy : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// The sentence of Diverged, with a remedy.
+// The message of Diverged, with a remedy.
 inline std::string beyond(const char* what, double value) {
     char number[32];
     std::snprintf(number, sizeof number, "%g", value);

@@ -1,8 +1,8 @@
 // Flags: which values of a table are 1, as bits.
 //
-// Many columns hold nothing but 0 and 1: answers, categories spread over columns, words that are there or not. Two
-// rows are compared there by counting bits, those of 32 columns (float) or 64 (double) at a time. Which columns are
-// such depends on the rows that are stored now, not on those before them.
+// Many columns hold nothing but 0 and 1: yes/no answers, one-hot categories, word indicators. Two rows are compared
+// there by counting bits, those of 32 columns (float) or 64 (double) at a time. Which columns these are depends on the
+// rows that are stored now, not on earlier ones. Values that are neither 0 nor 1 are called non-binary.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ public:
     const std::vector<std::int32_t>& others() const { return others_; }
     bool any() const { return others_.size() < counts_.size(); }
     bool all() const { return others_.empty(); }
-    // Grows when they change. A row is compared in the same order, bit by bit, while it stays.
+    // Grows when they change. While it stays the same, sums for a row are bitwise reproducible.
     std::size_t version() const { return version_; }
 
     std::size_t words() const { return mask_.size(); }
@@ -49,34 +49,34 @@ public:
         for (std::size_t w = 0; w < words(); ++w) total += static_cast<std::size_t>(std::popcount(row[w]));
         return total;
     }
-    // No stored row has more.
+    // An upper bound: no stored row has more ones.
     std::size_t most() const { return most_; }
 
     void append(const Row<T>& x) {
         if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() + stride());
-        fractions_.resize(fractions_.size() + words());
+        non_binary_.resize(non_binary_.size() + words());
         read(x);
         bool changed = false;
         for (std::size_t w = 0; w < words(); ++w) {
             word(n_, w) = row_ones_[w];
-            fractions(n_, w) = row_fractions_[w];
-            changed |= count<true>(w, row_fractions_[w]);
+            non_binary(n_, w) = row_non_binary_[w];
+            changed |= count<true>(w, row_non_binary_[w]);
         }
         ++n_;
         if (changed) choose();
     }
 
-    // The last row takes the place of row i.
+    // Removes row i; the last row takes its place.
     void remove(std::size_t i) {
         const std::size_t last = --n_;
         bool changed = false;
         for (std::size_t w = 0; w < words(); ++w) {
-            changed |= count<false>(w, fractions(i, w));
-            fractions(i, w) = fractions(last, w);
+            changed |= count<false>(w, non_binary(i, w));
+            non_binary(i, w) = non_binary(last, w);
             word(i, w) = word(last, w);
             word(last, w) = 0;
         }
-        fractions_.resize(fractions_.size() - words());
+        non_binary_.resize(non_binary_.size() - words());
         if (last % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
         if (changed) choose();
     }
@@ -87,11 +87,11 @@ public:
         read(x);
         bool changed = false;
         for (std::size_t w = 0; w < words(); ++w) {
-            const Word<T> leaves = fractions(i, w), comes = row_fractions_[w];
+            const Word<T> leaves = non_binary(i, w), comes = row_non_binary_[w];
             changed |= count<false>(w, leaves & ~comes);
             changed |= count<true>(w, comes & ~leaves);
-            fractions(i, w) = fractions(last, w);
-            fractions(last, w) = comes;
+            non_binary(i, w) = non_binary(last, w);
+            non_binary(last, w) = comes;
             word(i, w) = word(last, w);
             word(last, w) = row_ones_[w];
         }
@@ -102,7 +102,7 @@ public:
         n_ = 0;
         most_ = 0;
         tiles_.clear();
-        fractions_.clear();
+        non_binary_.clear();
         counts_.assign(counts_.size(), 0);
         mixed_ = 0;
         choose();
@@ -112,24 +112,24 @@ public:
 private:
     static constexpr std::size_t bits = 8 * sizeof(T);
     static constexpr int fewest_flags = 8;  // flags in a word, to be counted rather than compared one by one
-    // A word with a column of fewer fractions than this, but some, is not counted: its columns would be flags now and
-    // then only, and every change costs a block its rows.
-    static constexpr std::uint32_t fewest_fractions = 16;
+    // The bits of a word are not counted if one of its columns has fewer non-binary values than this, but some: such a
+    // column would often switch between flags and others, and each switch recomputes a block's kernel rows.
+    static constexpr std::uint32_t fewest_non_binary = 16;
 
     static Word<T> bit(std::size_t j) { return Word<T>{1} << j % bits; }
     Word<T>& word(std::size_t i, std::size_t w) {
         return tiles_[i / lanes<T> * stride() + w * lanes<T> + i % lanes<T>];
     }
-    Word<T>& fractions(std::size_t i, std::size_t w) { return fractions_[i * words() + w]; }
-    bool pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones, Word<T>* fractions) const;
+    Word<T>& non_binary(std::size_t i, std::size_t w) { return non_binary_[i * words() + w]; }
+    bool pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones, Word<T>* non_binary) const;
 
     // The bits of a row that comes.
     void read(const Row<T>& x) {
-        pack(x, all_columns_.data(), row_ones_.data(), row_fractions_.data());
+        pack(x, all_columns_.data(), row_ones_.data(), row_non_binary_.data());
         most_ = std::max(most_, ones(row_ones_.data()));
     }
 
-    // These columns of word w have one fraction more or less. Can the choice of columns change?
+    // One row more or less has non-binary values in these columns of word w. Can the choice of columns change?
     template <bool more>
     bool count(std::size_t w, Word<T> columns) {
         bool changed = false;
@@ -137,8 +137,8 @@ private:
             std::uint32_t& rows = counts_[w * bits + static_cast<std::size_t>(std::countr_zero(columns))];
             const std::uint32_t fewer = more ? rows++ : --rows;
             if (fewer == 0) more ? ++mixed_ : --mixed_;
-            // all or none: only when the first such column comes, or the last one goes
-            changed |= partly_ ? fewer == 0 || fewer == fewest_fractions - 1 : fewer == 0 && mixed_ == more;
+            // without `partly`, columns are flags if mixed_ is 0: does it become 1, or 0 again?
+            changed |= partly_ ? fewer == 0 || fewer == fewest_non_binary - 1 : fewer == 0 && mixed_ == more;
         }
         return changed;
     }
@@ -151,11 +151,11 @@ private:
     std::vector<std::uint32_t> counts_;  // for each column: how many rows are neither 0 nor 1 there
     std::size_t mixed_ = 0;              // how many columns have such rows
     Vectors<Word<T>> tiles_;             // word w of row i, as features lie in tiles
-    std::vector<Word<T>> fractions_;     // row by row: which values are neither 0 nor 1
+    std::vector<Word<T>> non_binary_;    // row by row: which values are neither 0 nor 1
     std::vector<Word<T>> mask_;
     std::vector<std::int32_t> others_;
-    std::vector<Word<T>> all_columns_;               // a mask of all columns
-    std::vector<Word<T>> row_ones_, row_fractions_;  // of the row that comes
+    std::vector<Word<T>> all_columns_;                // a mask of all columns
+    std::vector<Word<T>> row_ones_, row_non_binary_;  // of the row that comes
 };
 
 }  // namespace onkel

@@ -12,9 +12,9 @@ namespace onkel {
 
 namespace {
 
-// Q' A Q has the diagonal d and e beside it (e[i] between i and i + 1); Q comes transposed.
-void to_three_diagonals(std::vector<double>& A, std::size_t n, std::vector<double>& d, std::vector<double>& e,
-                        std::vector<double>& Q) {
+// Q' A Q is tridiagonal, with diagonal d and off-diagonal e (e[i] between i and i + 1); returns Q transposed.
+void to_tridiagonal(std::vector<double>& A, std::size_t n, std::vector<double>& d, std::vector<double>& e,
+                    std::vector<double>& Q) {
     const auto [dot, axpy] = std::pair(simd<double>().dot, simd<double>().axpy);
     std::vector<double> v(n), p(n);
     std::vector<std::vector<double>> reflections;  // I - v v', |v|^2 = 2, on the last elements
@@ -63,10 +63,10 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
     vectors.assign(n * n, 0);
     double largest = 0;
     for (const double a : A) largest = std::max(largest, std::abs(a));
-    const double unit = largest > 0 ? std::ldexp(1.0, std::ilogb(largest)) : 1;  // so that no square is lost
+    const double unit = largest > 0 ? std::ldexp(1.0, std::ilogb(largest)) : 1;  // squares do not over- or underflow
     for (double& a : A) a /= unit;
     if (n == 0) return;
-    to_three_diagonals(A, n, d, e, vectors);
+    to_tridiagonal(A, n, d, e, vectors);
     double negligible = 0;  // small eigenvalues of a kernel matrix are noise: no need to get them right
     for (std::size_t i = 0; i < n; ++i) negligible = std::max(negligible, epsilon * (std::abs(d[i]) + std::abs(e[i])));
     for (std::size_t l = 0; l < n; ++l) {
@@ -83,7 +83,7 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
                 const double f = s * e[i], b = c * e[i];
                 const double r = std::sqrt(f * f + g * g);
                 e[i + 1] = r;
-                if (r == 0) {  // it falls apart here
+                if (r == 0) {  // deflation
                     d[i + 1] -= shift;
                     e[m] = 0;
                     break;
@@ -210,14 +210,16 @@ void Factor::append() {
 void Factor::remove(std::size_t slot, double* d) {
     const std::size_t last = n() - 1;
     const auto p = static_cast<std::size_t>(std::find(slots_.begin(), slots_.end(), slot) - slots_.begin());
-    std::vector<double> x(column(p) + p + 1, column(p) + n());  // what the later rows owe to row p
-    double left = column(p)[p];  // u is row p of L, then left * x in terms of the columns to come
+    std::vector<double> x(column(p) + p + 1, column(p) + n());  // column p of L below the diagonal
+    // u_ becomes L^-1 k of the leaving term for the new L: row p of L, then left * x in terms of the new columns
+    double left = column(p)[p];
     u_.resize(last);
     for (std::size_t j = 0; j < p; ++j) {
         u_[j] = column(j)[p];
         std::copy(column(j) + p + 1, column(j) + n(), column(j) + p);
     }
-    for (std::size_t j = p + 1; j < n(); ++j) {  // L L' + x x' of what came later, one place to the left and up
+    // Givens rotations: the later columns become those of a factor of L L' + x x', one place to the left and up
+    for (std::size_t j = p + 1; j < n(); ++j) {
         double* other = x.data() + (j - p - 1);
         const double* from = column(j) + j;
         const double h = std::hypot(from[0], other[0]);
@@ -316,7 +318,7 @@ void Factor::load(const Store& store, const std::string& prefix) {
     slots_.clear();
     for (const std::int64_t slot : slots) {
         if (slot < 0 || static_cast<std::size_t>(slot) >= slots.size() || seen[static_cast<std::size_t>(slot)]) {
-            Store::refuse(prefix + ".slots", "are out of order");
+            Store::refuse(prefix + ".slots", "is not a permutation of 0..n-1");
         }
         seen[static_cast<std::size_t>(slot)] = true;
         slots_.push_back(static_cast<std::size_t>(slot));

@@ -21,9 +21,9 @@ public:
         values_[i * stride_ + j] = values_[j * stride_ + i] = value;
     }
     void clear() { n_ = 0; }
-    // A row with its diagonal element comes last.
+    // Appends a row and a column; row[n] is the diagonal element.
     void append(const double* row);
-    // The last one takes its place.
+    // Removes row and column i; the last ones take their place.
     void remove(std::size_t i);
     // By rows; what is on the diagonal times a factor.
     std::vector<double> values(double on_diagonal = 1) const;
@@ -38,10 +38,11 @@ private:
 inline constexpr double dependent = 1e-10;
 
 // The kernel matrix of the terms of an expansion, factored: K = L L'. The definition, and why not K^-1, are in
-// onkel/core/linalg.py. All vectors are in the order of slots.
+// onkel/core/linalg.py. All vectors are in the order of slots, but for the result of `inverse_column`.
 class Factor {
 public:
-    // `threshold`: dependent, or 0 where K has a ridge that makes dependent terms independent.
+    // `inverse`: keep L^-1, too. A squared distance to the span of up to threshold * k(x, x) counts as 0; the threshold
+    // is 0 if K has a ridge, with which no term depends on the others.
     explicit Factor(bool inverse, double threshold = dependent) : inverse_(inverse), threshold_(threshold) {}
 
     std::size_t n() const { return slots_.size(); }
@@ -50,9 +51,9 @@ public:
     // cannot be told from rounding.
     double project(const double* k, double kxx, double* d);
 
-    // A term enters at the next slot; it must not depend on the others.
+    // A term enters at the next slot; it must be linearly independent of the others.
     void append(const double* k, double kxx);
-    // The same of the example that was projected last, since when nothing has changed.
+    // The same for the example of the last call of `project`; nothing may have changed since.
     void append();
     // The term in a slot leaves; the last one takes its place. `d`, if given, gets its coefficients on those that stay.
     void remove(std::size_t slot, double* d = nullptr);
@@ -95,8 +96,8 @@ private:
     double length_ = 0;      // and the diagonal element of L it would have
 };
 
-// Eigenvalues, and eigenvectors as rows of `vectors` (n x n), of the symmetric matrix A (n x n), in no order.
-// Householder's reduction to three diagonals, then implicit QL.
+// Eigenvalues, and eigenvectors as rows of `vectors` (n x n), of the symmetric matrix A (n x n), unsorted.
+// Householder's reduction to a tridiagonal matrix, then implicit QL.
 void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, std::vector<double>& vectors);
 
 }  // namespace onkel

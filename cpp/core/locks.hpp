@@ -1,8 +1,8 @@
 // A lock with two modes: shared by any number of threads that predict, or exclusive for the one that learns. They wait
 // for each other; a second one that learns is refused, since nobody could say in which order they learn.
 //
-// A forked process has none of the other threads. What these shared is free there; a model in which one of them was
-// learning is refused, as it may be half changed.
+// A forked process does not have the other threads. Locks that they shared are free there. If one of them was learning,
+// the model may be half-updated, and taking its lock throws Busy.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace onkel {
 
 class Lock {
 public:
-    // Holds the lock while it lives. Do not wait here with Python's lock: the thread that holds this one may need it.
+    // Holds the lock while it lives. Release the GIL before waiting here: the thread that holds the lock may need it.
     template <bool exclusive>
     class Guard {
     public:
@@ -49,7 +49,8 @@ public:
     static void after_fork() { process += one_process; }
 
 private:
-    // How many threads share it, or one_learns; above these bits, the number of the process in which that is so.
+    // Low 16 bits: number of threads that share the lock, or one_learns (all ones). High 16 bits: how many forks led to
+    // the process in which that is so (modulo 2^16).
     using State = std::uint32_t;
     static constexpr State one_process = 1U << 16;
     static constexpr State one_learns = one_process - 1;
@@ -61,7 +62,7 @@ private:
         for (;;) {
             const State here = process;
             const State holders = state % one_process;
-            if (state - holders != here) {  // those who share it are in another process
+            if (state - holders != here) {  // set by a process before a fork: its threads are not here
                 if (holders == one_learns) {
                     throw Busy("this process was forked while another thread learned: copy or load the model instead");
                 }

@@ -23,7 +23,7 @@ public:
 
     std::size_t rows() const { return rows_; }
     std::size_t columns() const { return columns_; }
-    // Elements that a product needs: the rows, up to whole tiles.
+    // Elements that a product needs: the number of rows, rounded up to a multiple of lanes<T>.
     std::size_t padded() const { return (rows_ + lanes<T> - 1) / lanes<T> * lanes<T>; }
 
     // out[q * stride + i] = <row i, x_q>

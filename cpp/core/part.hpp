@@ -11,7 +11,7 @@
 
 namespace onkel {
 
-// What `start` makes, of the type of the rows.
+// Result of start(): the running part, for rows of float or of double.
 template <template <class> class Running>
 using Started = std::variant<std::unique_ptr<Running<float>>, std::unique_ptr<Running<double>>>;
 
@@ -22,7 +22,7 @@ Started<Running> by_type(const Run& run, Make make) {
     return make(double());
 }
 
-// What a part remembers between rounds: nothing, but for those that say otherwise.
+// Default memory of a part: empty.
 struct PartMemory {
     PartMemory() = default;
     template <class Part>

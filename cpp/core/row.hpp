@@ -15,7 +15,7 @@ struct Row {
     std::size_t count = 0;
 };
 
-// As many bits as a T has.
+// An unsigned integer with as many bits as a T.
 template <class T>
 using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
@@ -28,7 +28,7 @@ struct Rows {
     std::size_t n = 0;
     std::size_t columns = 0;        // of a dense array
     const Word<T>* ones = nullptr;  // their flags, if a table has packed them (see flags.hpp)
-    std::size_t words = 0;          // of flags, each
+    std::size_t words = 0;          // of flags, per example
 
     Rows slice(std::size_t first, std::size_t count) const {
         const Word<T>* flags = ones ? ones + first * words : nullptr;

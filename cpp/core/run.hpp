@@ -6,7 +6,11 @@
 
 namespace onkel {
 
-enum class Average { none, live, all };
+enum class Average {
+    none,  // no average
+    live,  // of past models, restricted to the terms that are still stored
+    all,   // of past models, with the terms that were removed
+};
 
 // The rows to come, the outputs, and the seed of the random choices.
 struct Run {
@@ -15,7 +19,7 @@ struct Run {
     std::uint64_t seed = 0;
     std::size_t columns = 0;
     bool sparse = false;
-    bool single = false;  // are the rows float?
+    bool single = false;  // are the rows float, not double?
 };
 
 }  // namespace onkel

@@ -1,10 +1,10 @@
-// The vector layer: the only code that depends on the instruction set, chosen once when the program starts.
+// The vector layer: the only code that depends on the instruction set, which is chosen once, at first use.
 //
 // Rows lie feature-major in tiles of lanes<T> rows: feature j of row i is
 //     tiles[i / lanes<T> * stride + j * lanes<T> + i % lanes<T>]
 // with 64-byte aligned tiles and a stride that is a multiple of lanes<T>. Lanes without a row hold zeros;
-// their results are finite and mean nothing. Results for a row depend on that row and the query alone, bit
-// by bit: not on its place, its neighbours or the number of queries.
+// their results are finite and mean nothing. Results for a row are bitwise reproducible: they depend on that
+// row and the query alone, not on its place, its neighbours or the number of queries.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@ namespace onkel {
 // What a kernel sums over the features: x z, (x - z)^2 or |x - z|.
 enum class Pair { product, square, absolute };
 
+// Rows per tile: the numbers of type T in 64 bytes.
 template <class T>
 inline constexpr std::size_t lanes = 64 / sizeof(T);
 
@@ -30,7 +31,7 @@ struct FlagBits {
     const std::int32_t* others;  // the columns that are no flags
 };
 
-// How many numbers the table of a shape has.
+// Size of a table of kernel values, one for each sum 0, 1, ... (see `look_up`).
 inline constexpr std::size_t table_size = 32;  // two or four vectors of AVX-512
 
 // Only tiles need alignment. Every `out` and `norms` has count * lanes<T> elements per query.
@@ -39,20 +40,21 @@ struct Simd {
     // out[i] = sum_j pair(x[j], z_ij) over the rows i of `count` tiles
     void (*dense)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x, std::size_t columns, T* out);
 
-    // the same for several queries: x[q * x_stride + j] -> out[q * out_stride + i]; with flags, over the other columns
-    // alone, beginning with the counts of flags
+    // the same for several queries: out[q * out_stride + i] from x[q * x_stride + j]. With flags, each sum begins with
+    // the count of bits, and j runs over `columns` elements of flags->others alone
     void (*dense_many)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x, std::size_t x_stride,
                        std::size_t queries, std::size_t columns, const FlagBits<T>* flags, T* out,
                        std::size_t out_stride);
 
-    // the same where all columns are flags, and shaped: table[count], of counts below `table_size`
+    // the same where all columns are flags, but out[q * out_stride + i] = table[count of bits]; counts must be below
+    // `table_size`
     void (*look_up)(Pair, const FlagBits<T>& flags, const T* table, std::size_t count, std::size_t queries, T* out,
                     std::size_t out_stride);
 
-    // ones: which values of each row are 1, where mask has a bit; fractions, if given: which are neither 0 nor 1.
-    // False if there are such. The mask has bits for columns alone.
+    // ones: which values of each row are 1, where mask has a bit; non_binary, if given: which are neither 0 nor 1.
+    // Returns false if there are any of the latter. The mask has no bits beyond the columns.
     bool (*pack)(const T* x, std::size_t rows, std::size_t columns, const Word<T>* mask, Word<T>* ones,
-                 Word<T>* fractions);
+                 Word<T>* non_binary);
 
     // the same for sparse queries, rows of a CSR matrix: out[q * out_stride + i] =
     //     norms[i] + sum_e (pair(values[e], z) - pair(0, z)), z being feature index[e] of row i,
@@ -61,8 +63,9 @@ struct Simd {
                         const std::int32_t* index, const std::int64_t* starts, std::size_t queries, const double* norms,
                         T* out, std::size_t out_stride);
 
-    // v = exp(-rate * v) in place for v >= 0, in `rows` rows of n numbers, to (1 + rate v) epsilon of the result
-    // (without fma 1.5 times that) and 2^-119 (double: 2^-1015). No result is subnormal: 0 comes next. NaN stays.
+    // v = exp(-rate * v) in place for v >= 0, in `rows` rows of n numbers. The error is at most (1 + rate v) epsilon
+    // times the result (without fma 1.5 times that) plus 2^-119 (double: 2^-1015). No result is subnormal: smaller ones
+    // are 0. NaN stays NaN.
     void (*decay)(T* v, std::size_t n, std::size_t rows, std::size_t stride, T rate);
 
     // added up in an order that depends on n alone

@@ -7,8 +7,8 @@
 
 namespace onkel {
 
-// Where the least value is; among those equal up to rounding, the term that entered first. `size` is that of the
-// numbers the values are differences of.
+// The index of the least value; of several that are equal up to rounding, that of the term that entered first. `size`
+// is the magnitude of the operands, if the values are differences: it scales the tolerance.
 std::size_t oldest_of_least(const std::vector<double>& values, std::span<const double> born, double size = 0);
 
 }  // namespace onkel

@@ -18,7 +18,7 @@ struct Aligned {
     bool operator==(const Aligned&) const { return true; }
 };
 
-// No vector of 64 bytes lies across the border of two cache lines.
+// A std::vector whose storage is 64-byte aligned.
 template <class T>
 using Vectors = std::vector<T, Aligned<T>>;
 

@@ -12,15 +12,15 @@
 
 namespace onkel {
 
-// What the loop may rely on, and leave work out.
+// What the loop may rely on to skip work.
 struct Traits {
     bool unit_length = false;        // is k(x, x), or |z(x)|^2, 1 for every x?
     bool may_overflow = true;        // can numbers of an example overflow? Then `check` is asked
     bool idle_without_step = false;  // is nothing to be done in a round without a step?
 };
 
-// One step: the example, its row, and its coefficients (null: the update offers none), or a step for each
-// feature and output.
+// What an update offers in a round: the example x with its row k, and its coefficients, one for each output (null: no
+// step). If each weight has a step of its own, also these `steps`, (outputs, features).
 template <class T>
 struct Offer {
     const Round& round;
@@ -44,19 +44,19 @@ public:
 
     bool averages() const { return run_.average != Average::none; }
     virtual std::size_t n() const = 0;         // stored terms
-    virtual std::size_t features() const = 0;  // weights of an explicit map, for each output
+    virtual std::size_t features() const = 0;  // weights of an explicit map, for each output; 0 if there are also terms
     virtual std::size_t columns() const = 0;
 
     virtual Traits traits() const = 0;
-    // Refuse an example whose numbers would overflow, with a sentence.
+    // Refuse an example whose numbers would overflow: throws TooLarge.
     virtual void check(Row<T> x) const = 0;
-    // The same for one to score only, where a number that is too large need not be a meaningless one.
+    // The same for an example that is only scored. Default: none is refused, as scores do not need k(x, x).
     virtual void check_query(Row<T>) const {}
     // The row of example i of X, which is about to be learned from.
     virtual T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) = 0;
-    // How many rows are computed together: from that of the first on, so many stay where they are.
+    // How many rows are computed together; they stay in place until the next ones are computed.
     virtual std::size_t block_rows() const { return 1; }
-    // Forget rows that were computed together with it: their examples are gone.
+    // Forget the rows that were computed: their examples may no longer be read.
     virtual void drop_block() = 0;
     // k(x, x), or |z(x)|^2
     virtual double length2(Row<T> x) const = 0;

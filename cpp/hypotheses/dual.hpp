@@ -115,7 +115,7 @@ private:
         const std::size_t i = terms_.smallest();
         weights_.features_of(terms_.basis.row(i, work), work, z_merged_.data());
         for (std::size_t o = 0; o < outputs; ++o) {
-            const double past = this->run_.average == Average::live ? terms_.past(i, o) : 0;  // else it stays a term
+            const double past = this->run_.average == Average::live ? terms_.past(i, o) : 0;  // `all` keeps the term
             weights_.add(o, terms_.scale * terms_.coef.values[o][i], z_merged_.data(), past);
         }
         terms_.remove(i, work);

@@ -17,8 +17,8 @@
 
 namespace onkel {
 
-// f(x) = scale * sum_i coef_i z_i(x). Weights are of the type of the examples, so that they pass through the processor
-// as fast as the features; what is added up over rounds (the average) is double.
+// f(x) = scale * sum_i coef_i z_i(x). Weights have the type of the examples, so that products with features are as fast
+// as that type allows; sums over rounds (for the average) are double.
 //
 // The features of a few examples are computed together, where the map does not learn.
 template <class T>
@@ -137,7 +137,7 @@ public:
         cumulative_ = 0;
     }
 
-    // The weights of an output move by c z; `past` times z is what else the average is to know of earlier rounds.
+    // Add c z to the weights of an output, and past * z to their sum over the past rounds (for the average).
     void add(std::size_t output, double c, const T* z, double past = 0) {
         if (c == 0 && past == 0) return;
         const double inner = c / scale_;

@@ -55,15 +55,15 @@ private:
     typename Part::template Memory<T> memory_;
 };
 
-// What a budget keeps beside each term, divided by scale: one number for each output, or one that grows and shrinks
-// with f.
+// Numbers that a budget keeps for each term; they scale with f and are stored divided by scale. `scores`: one for each
+// output, `weight`: a single one.
 struct Kept {
     enum Kind { scores, weight };
     std::string name;
     Kind kind;
 };
 
-// How a new term enters an expansion: each has `insert(f, offer, memory)`, and what it does not say of the following.
+// How a new term enters an expansion. Each budget defines `insert(f, offer, memory)`; the members below are defaults.
 class Budget {
 public:
     template <class T>
@@ -73,7 +73,7 @@ public:
     virtual Started<RunningBudget> start(const Run& run) const = 0;
     virtual bool every_round() const { return false; }
     virtual std::vector<Kept> columns() const { return {}; }
-    // Does it also set a number that is added to f?
+    // Does it also set an intercept, a number that is added to f?
     virtual bool intercept() const { return false; }
     bool keeps_terms(std::size_t /*n*/, const PartMemory&) const { return false; }
 
@@ -85,11 +85,11 @@ protected:
     }
 };
 
-// f(x) = scale * sum_i coef_i k(x_i, x), and the average of its past selves.
+// f(x) = scale * sum_i coef_i k(x_i, x) + bias, and the average of f over the past rounds.
 //
 // It works in blocks: the kernel rows of the next few examples are computed together, which costs little more than
-// one of them when the table is large, and kept right while terms come and go. Every number comes out as if
-// the examples had been met one by one.
+// one of them when the table is large, and updated when terms come and go. Every number comes out as if the examples
+// had been processed one by one.
 template <class T>
 class Terms final : public Function<T> {
 public:
@@ -144,7 +144,7 @@ public:
     }
     void drop_block() override { block_begin_ = block_end_ = current_ = 0; }
 
-    // The kernel row of a stored example, in work.k.
+    // The kernel row of x, computed in work.k.
     const T* row_of(Row<T> x, Workspace<T>& work) const {
         work.k.resize(basis.padded(n()));
         row(basis, x, work, work.k.data());
@@ -303,14 +303,14 @@ public:
         move_in_block(n(), i);
     }
 
-    // Give term i the coefficient c (still without scale).
+    // Set the coefficient of term i to c, which is not yet multiplied by scale.
     void change(std::size_t i, std::size_t output, double c) {
         double& own = coef.values[output][i];
         if (base) base->values[output][i] += cumulative * (own - c);
         own = c;
     }
 
-    // The coefficients of an output (still without scale) move by factor * step.
+    // Add factor * step to the coefficients of an output, which are not yet multiplied by scale.
     template <class U>
     void add(std::size_t output, double factor, const U* step) {
         if (factor == 0) return;
@@ -381,7 +381,7 @@ private:
         if (store.shape(name) != std::vector<std::size_t>{1, outputs}) Store::refuse(name, "has the wrong shape");
     }
 
-    // Where no term is left nothing refers to them.
+    // If no term is left, no number depends on scale and cumulative: start again.
     void reset_scale(std::size_t left) {
         if (left > 0) return;
         scale = 1;

@@ -1,5 +1,5 @@
-// Hedge: a learner made of learners. The definition, in array notation, is onkel/learners/hedge.py. What is learned of
-// the weights lives there too, and is handed in with every call.
+// Hedge: a learner made of learners. The definition, in array notation, is onkel/learners/hedge.py. The losses of the
+// components, the round counter and the random states are kept in Python and passed to each call (`Memory`).
 #pragma once
 
 #include <algorithm>
@@ -77,7 +77,7 @@ public:
             }
             return;
         }
-        const std::size_t block = jobs_ > 1 ? 8192 : 64;  // to stay in the cache, or not to start threads too often
+        const std::size_t block = jobs_ > 1 ? 8192 : 64;  // 8192: fewer starts of threads; 64: fits the cache
         for (std::size_t begin = 0; begin < X.n; begin += block) {
             const std::size_t end_row = std::min(begin + block, X.n);
             scores_.resize((end_row - begin) * m_ * outputs_);
@@ -120,7 +120,7 @@ public:
     }
 
 private:
-    struct DropBlock {  // at the end of a scope, whatever happens: the examples are the caller's
+    struct DropBlock {  // when the scope is left, also by an exception: the caller may free the examples
         Hedge& pool;
         ~DropBlock() {
             for (Component* learner : pool.learners_) learner->drop_block();

@@ -39,7 +39,7 @@ public:
 
     std::size_t n() const { return f_->n(); }
     std::int64_t t() const { return t_; }
-    // Rows learned since it was made, those of weight 0 included.
+    // Rows that `learn` has processed since the learner was made, those of weight 0 included.
     std::int64_t rows_learned() const { return rows_; }
     std::size_t outputs() const { return f_->outputs; }
     std::size_t columns() const { return f_->columns(); }
@@ -66,7 +66,8 @@ public:
         for (const Learner* other : group) {
             if (other->f_->features() == 0 || other->n() || other->f_->features() != first.f_->features() ||
                 other->columns() != first.columns() || other->outputs() != first.outputs()) {
-                throw std::invalid_argument("learners that learn together have the same explicit features and outputs");
+                throw std::invalid_argument(
+                    "learners that learn together must have the same explicit features and outputs, and no terms");
             }
             if (std::count(group.begin(), group.end(), other) > 1) {
                 throw std::invalid_argument("a learner can be only once among those that learn together");
@@ -74,8 +75,8 @@ public:
         }
     }
 
-    // Several learners on the same explicit features, which the first computes for all. The scores of each are written
-    // after those of the one before. Returns who left the range of numbers, and stopped there.
+    // Several learners learn from the same explicit features, which the first computes for all. The scores of each
+    // learner are written after those of the one before. Returns which learners diverged; they stopped at that row.
     static std::vector<bool> learn_together(const std::vector<Learner*>& group, const Rows<T>& X, const double* y,
                                             double* last, double* averaged) {
         Learner& first = *group.front();
@@ -109,7 +110,7 @@ public:
         k_ = on_f([&](auto& f) { return f.row(X, i, work_); });
         return score_row(i);
     }
-    // The scores of the row that it has.
+    // The scores for the current row k_, that of example i.
     const double* score_row(std::size_t i) {
         on_f([&](auto& f) { f.scores(k_, s_.data()); });
         for (const double s : s_) {
@@ -161,14 +162,15 @@ public:
         double* scores = s_one_.data();
         learn(alone(x), &y, &weight, scores, averages() ? scores + outputs() : scores);
     }
-    // As `scores`, which leaves nothing behind.
+    // The scores of one example; several threads may call it at a time, since it keeps no row.
     std::vector<double> score_apart(Row<T> x) const {
         const std::int64_t starts[] = {0, static_cast<std::int64_t>(x.count)};
         std::vector<double> s(outputs());
         scores({x.values, x.index, x.index ? starts : nullptr, 1, x.count}, averages(), s.data());
         return s;
     }
-    // The row of the example stays, for the learning from it that often follows. One thread at a time.
+    // The scores of one example; its row is kept, since `learn` often follows with the same example. Only one thread
+    // may call it at a time.
     std::vector<double> score_one(Row<T> x) {
         const Rows<T> X = alone(x);
         check_form(X);
@@ -219,7 +221,7 @@ public:
     }
 
 private:
-    struct DropBlock {  // at the end of a scope, whatever happens: the examples are the caller's
+    struct DropBlock {  // when the scope is left, also by an exception: the caller may free the examples
         Learner& learner;
         ~DropBlock() { learner.drop_block(); }
     };
@@ -288,7 +290,7 @@ private:
     std::shared_ptr<const Loss> loss_;
     std::unique_ptr<RunningUpdate<T>> update_;
     std::unique_ptr<Function<T>> f_;
-    Terms<T>* terms_;  // f_, if it is them
+    Terms<T>* terms_;  // f_ as Terms; null if it is another function
     Traits traits_;
     bool per_weight_;
     bool idle_without_slope_;  // without a slope there is nothing to do
@@ -298,7 +300,7 @@ private:
     mutable Lock lock_;
     Scored scored_last_;
     std::int64_t starts_[2] = {0, 0};  // of a matrix of one sparse row
-    T* k_ = nullptr;                   // the row of the example met last
+    T* k_ = nullptr;                   // the row of the current example
     std::vector<double> s_;
     std::vector<double> slope_;
     std::vector<double> coef_;

@@ -1,4 +1,5 @@
-// The binding: one line per part. Each part of Python crosses as the object of the same name and fields.
+// The binding: one line per part. A part of Python crosses as the object of the same name and fields, but a map as the
+// numbers drawn for it, its reach, and the fields that C++ needs. Learners, pools, Common and Stretched are no parts.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -76,9 +77,9 @@ Row<T> one(const Learner<T>& learner, const Input<T, nb::ndim<1>>& x) {
 
 using Dictionary = nb::typed<nb::dict, nb::object, nb::object>;
 
-// A dictionary as a sparse row, if that can be done without any doubt, and without running anyone's code: names that
-// are strings or integers, numbers that are finite floats or integers. What else there is, and what to say of it, is
-// known in Python (border.Columns).
+// Reads a dictionary as a sparse row, if every name is a str or int and every value a finite float, int, bool or
+// numpy.float64 (no subclasses). For others, and if no name is known, `read` returns false, and faces.columns.Columns
+// handles the dictionary.
 template <class T>
 class NamedRow {
 public:
@@ -205,7 +206,7 @@ std::shared_ptr<Map> structured(const Input<double>& orders, const Input<double>
     return Map::of<Structured>(order, diagonal, last, components, columns, reach);
 }
 
-// A short call under the learner's lock, which keeps Python's unless it has to wait; it is told whether it does.
+// A short call under the learner's lock. It holds the GIL unless it had to wait for the lock; `call` is told which.
 template <class Guard, class L, class Call>
 auto locked(L& self, Call call) {
     if (const Guard guard(self.lock(), std::try_to_lock); guard) return call(true);
@@ -214,7 +215,7 @@ auto locked(L& self, Call call) {
     return call(false);
 }
 
-// The locks of several learners, always in their order: else two threads could wait for each other.
+// Locks the learners in list order; callers must use one order, or two threads could wait for each other.
 template <class Guard, class L>
 std::vector<std::unique_ptr<Guard>> lock_all(const std::vector<L*>& learners) {
     std::vector<std::unique_ptr<Guard>> guards;
@@ -583,7 +584,7 @@ NB_MODULE(_core, m) {
         "Stretched",
         [](std::shared_ptr<Common> common, double factor, double reach) {
             return std::make_shared<Map>([=](const Run& run) -> Started<FeatureMap> {
-                if (run.single) throw std::invalid_argument("pools are of doubles");
+                if (run.single) throw std::invalid_argument("a map with shared directions needs rows of double");
                 return std::make_unique<Stretched>(common, factor, reach);
             });
         },

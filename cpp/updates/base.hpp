@@ -79,7 +79,7 @@ private:
     typename Part::Memory memory_;
 };
 
-// Each has `step(round, coef, memory)`, and what it does not say of the following.
+// Each update defines `step(round, coef, memory)`; the members below are defaults.
 class Update {
 public:
     using Memory = PartMemory;

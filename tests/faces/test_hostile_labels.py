@@ -138,4 +138,4 @@ def test_labels_of_another_kind_are_named_with_their_row():
     model = onkel.PAClassifier()
     model.learn_one({"a": 1.0}, True)
     for label in ("new", 2):
-        refuses(["of one kind", f"{label!r} cannot join truth values"], model.learn_one, {"a": 1.0}, label)
+        refuses(["of one kind", f"{label!r} cannot be added to boolean labels"], model.learn_one, {"a": 1.0}, label)

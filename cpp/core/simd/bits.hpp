@@ -1,5 +1,5 @@
-// Flags: counting the bits in which rows and queries meet, looking up the kernel values of the counts, packing
-// examples.
+// Flags: counting the bits that are set in a row and a query (products) or in one of them alone (distances), looking up
+// the kernel values of the counts, packing examples.
 #pragma once
 
 #include "core/simd/blocks.hpp"
@@ -24,9 +24,9 @@ INLINE WideWord<T> count_bits(WideWord<T> v) {
 #endif
 }
 
-// The bits of z that count where x has ones: those set in both (product) or in one alone. x is within mask.
+// The bits to be counted: z and x for products, z xor x within mask for distances. x is within mask.
 template <Pair pair, class T>
-INLINE WideWord<T> meeting_bits(WideWord<T> z, WideWord<T> mask, WideWord<T> x) {
+INLINE WideWord<T> combined_bits(WideWord<T> z, WideWord<T> mask, WideWord<T> x) {
     return pair == Pair::product ? z & x : (z & mask) ^ x;
 }
 
@@ -43,7 +43,7 @@ INLINE void add_flags(const FlagBits<T>& flags, size_t tile, size_t query, WideW
             UNROLL for (size_t p = 0; p < parts; ++p) {
                 const auto z = load_aligned<WideWord<T>>(tiles + (g * words + w) * lanes<T> + p * width<T>);
                 UNROLL for (size_t q = 0; q < Q; ++q) {
-                    sum[g][p][q] += count_bits<T>(meeting_bits<pair, T>(z, mask, ones[q * words + w] - zero));
+                    sum[g][p][q] += count_bits<T>(combined_bits<pair, T>(z, mask, ones[q * words + w] - zero));
                 }
             }
         }
@@ -52,7 +52,7 @@ INLINE void add_flags(const FlagBits<T>& flags, size_t tile, size_t query, WideW
     for (size_t w = 0; w < words; ++w) add(w);
 }
 
-// The numbers of a table at these places.
+// Gathers numbers of a table: lane l of numbers[at] is table[at[l]].
 template <class T>
 struct Numbers {
 #if ONKEL_VECTOR_BYTES == 64
@@ -114,21 +114,21 @@ void look_up(Pair which, const FlagBits<T>& flags, const T* table, size_t count,
     });
 }
 
-// Which of `width` values are 1, of those with a bit in `wanted`; the others of these that are not 0 are noted.
+// Which of `width` values are 1, of those with a bit in `wanted`; notes in `non_binary` which are neither 0 nor 1.
 template <class T>
-INLINE Word<T> pack_vector(const T* x, Word<T> wanted, Word<T>& fractions) {
+INLINE Word<T> pack_vector(const T* x, Word<T> wanted, Word<T>& non_binary) {
 #if ONKEL_VECTOR_BYTES == 64
     if constexpr (sizeof(T) == 4) {
         const auto here = static_cast<__mmask16>(wanted);
         const __m512 v = _mm512_maskz_loadu_ps(here, x);
         const __mmask16 one = _mm512_mask_cmp_ps_mask(here, v, _mm512_set1_ps(1), _CMP_EQ_OQ);
-        fractions |= _mm512_mask_cmp_ps_mask(here & ~one, v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+        non_binary |= _mm512_mask_cmp_ps_mask(here & ~one, v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
         return one;
     } else {
         const auto here = static_cast<__mmask8>(wanted);
         const __m512d v = _mm512_maskz_loadu_pd(here, x);
         const __mmask8 one = _mm512_mask_cmp_pd_mask(here, v, _mm512_set1_pd(1), _CMP_EQ_OQ);
-        fractions |= _mm512_mask_cmp_pd_mask(here & ~one, v, _mm512_setzero_pd(), _CMP_NEQ_UQ);
+        non_binary |= _mm512_mask_cmp_pd_mask(here & ~one, v, _mm512_setzero_pd(), _CMP_NEQ_UQ);
         return one;
     }
 #else
@@ -136,14 +136,14 @@ INLINE Word<T> pack_vector(const T* x, Word<T> wanted, Word<T>& fractions) {
     for (size_t l = 0; l < width<T> && wanted >> l; ++l) {
         const Word<T> here = wanted >> l & 1, is_one = here & (x[l] == 1);
         one |= is_one << l;
-        fractions |= (here & (x[l] != 0) & ~is_one) << l;
+        non_binary |= (here & (x[l] != 0) & ~is_one) << l;
     }
     return one;
 #endif
 }
 
 template <class T>
-bool pack(const T* x, size_t rows, size_t columns, const Word<T>* mask, Word<T>* ones, Word<T>* fractions) {
+bool pack(const T* x, size_t rows, size_t columns, const Word<T>* mask, Word<T>* ones, Word<T>* non_binary) {
     constexpr size_t bits = 8 * sizeof(T);
     const size_t words = (columns + bits - 1) / bits;
     Word<T> all = 0;
@@ -158,7 +158,7 @@ bool pack(const T* x, size_t rows, size_t columns, const Word<T>* mask, Word<T>*
                 here |= found << j;
             }
             *ones++ = one;
-            if (fractions) *fractions++ = here;
+            if (non_binary) *non_binary++ = here;
             all |= here;
         }
     }

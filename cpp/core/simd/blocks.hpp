@@ -1,4 +1,4 @@
-// Blocks: a few tiles of rows and a few queries, whose sums stay in registers because their numbers are constants.
+// Blocks: a few tiles of rows and a few queries. How many is known at compile time, so that sums stay in registers.
 #pragma once
 
 #include "core/simd.hpp"

@@ -7,8 +7,9 @@
 namespace onkel::ONKEL_NAMESPACE {
 namespace {
 
-// 2^(n + j / 2^root_bits), n and j integers, and minimax series, highest power first: 2^f = 1 + f (...) for the
-// rest f. Where one instruction looks up 2^(j / 16) the series need not reach far.
+// The result is 2^(n + j / 2^root_bits) 2^f with integers n and j. `series` are the coefficients in the minimax series
+// 2^f = 1 + f (...), highest power first. With AVX-512 one instruction looks up 2^(j / 16): |f| is smaller, and the
+// series shorter.
 template <class T>
 struct Powers;
 
@@ -16,7 +17,7 @@ struct Powers;
 
 constexpr int root_bits = 4;
 
-// The bits of 2^(j / 16) less those of 1 and of j where it stands in the sum.
+// For each j, what added to the bits of 2^n (1 + j / 16) gives those of 2^(n + j / 16).
 template <class T>
 struct Roots {
     using N = Number<T>;

@@ -8,8 +8,8 @@
 namespace onkel::ONKEL_NAMESPACE {
 namespace {
 
-// v - *x and v * *x + sum. An operand in memory is broadcast for nothing on Zen 4; the compilers would
-// broadcast it by an instruction of its own, to use it again, and that one takes the place of a multiplication.
+// v - *x and v * *x + sum. To broadcast an operand from memory costs nothing extra on Zen 4; the compilers would
+// broadcast it by a separate instruction, to use it again, which takes the place of a multiplication.
 template <class T>
 INLINE Wide<T> minus_broadcast(Wide<T> v, const T* x) {
 #if ONKEL_VECTOR_BYTES == 64
@@ -89,7 +89,7 @@ NOT_INLINE void dense_block(const T* tiles, size_t stride, const T* x, size_t x_
     const std::int32_t* others = flags ? flags->others : nullptr;
     for (size_t e = 0; e < columns; ++e) {
         const size_t j = others ? static_cast<size_t>(others[e]) : e;
-        const Wide<T> x1 = x[j] - Wide<T>{};
+        const Wide<T> x1 = x[j] - Wide<T>{};  // in every lane, for a single query
         UNROLL for (size_t g = 0; g < G; ++g) {
             UNROLL for (size_t p = 0; p < parts; ++p) {
                 auto z = load_aligned<Wide<T>>(tiles + g * stride + j * lanes<T> + p * width<T>);

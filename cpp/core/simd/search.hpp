@@ -35,7 +35,7 @@ void interpolated(const double* __restrict nodes, size_t size, double a, const d
     for (size_t i = 0; i < n; ++i) {
         const double both = a + b[i];
         double x = 2 * last * a / both, y = last * static_cast<double>(k[i]);
-        x = x < last ? x : last;  // of equal signs none is below 0; what the others give does not matter
+        x = x < last ? x : last;  // >= 0 if the signs are equal; for other signs it is not used
         x = x > 0 ? x : 0;
         y = y < last ? y : last;
         int p = static_cast<int>(x), q = static_cast<int>(y);

@@ -6,7 +6,7 @@
 namespace onkel::ONKEL_NAMESPACE {
 namespace {
 
-// A turn in quarters: q = k pi / 2 + r with |r| least.
+// Argument reduction by pi / 2: q = k pi / 2 + r with an integer k and |r| least.
 template <class T>
 struct Quarters;
 
@@ -61,7 +61,7 @@ INLINE WideBits<T> far_bits(Wide<T> rounded) {
     return (WideBits<T>)rounded ^ (first | Bits(1) << (N::fraction_bits - 1));
 }
 
-// Overwrites what the series cannot reach in one vector.
+// Overwrites, in one vector, the results for which |k| is too large for the argument reduction.
 template <class T>
 NOT_INLINE void sincos_far(const T* q, T scale, T* cos, T* sin) {
     const WideBits<T> far = far_bits<T>(round_quarters<T>(load<Wide<T>>(q))) & far_mask<T>;

@@ -8,7 +8,7 @@
 namespace onkel::ONKEL_NAMESPACE {
 namespace {
 
-// The lanes l of a, but of b where l has the bit `half`; flipped: those of l ^ half.
+// Lane l of the result is lane l of a, or of b if l has the bit `half`; if flipped, lane l ^ half of the same vector.
 template <size_t half, bool flipped, class T, size_t... l>
 INLINE Wide<T> pick(Wide<T> a, Wide<T> b, std::index_sequence<l...>) {
     constexpr size_t flip = flipped ? half : 0;

@@ -2,7 +2,8 @@
 
 Rows may be arrays (float32 and float64 are kept), CSR matrices (never densified), pandas or polars frames, or
 dictionaries. Bad values raise an error before anything is learned, which says what is wrong, where, and what to do.
-Labels and column names are checked in `labels.py` and `columns.py`, overflow in the engine.
+Labels are checked in `labels.py`, overflow in the engine. Duplicate column names are refused here; `columns.py`
+compares names with those that a model knows.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def shortly(value: Any) -> str:
 
 
 def settle(X: Any) -> Any:
-    """A checked matrix in the form that engines read: finite, and CSR with sorted indices if sparse."""
+    """Check X and return it as engines read it: finite, and CSR with sorted indices and no duplicates if sparse."""
     if sp.issparse(X):
         X = X.tocsr()
         X.check_format(full_check=True)
@@ -140,7 +141,7 @@ def refuse_masked(values: Any, name: str) -> None:
 
 
 def refuse_strange(values: Any, name: str) -> None:
-    """Raise ValueError for values to learn from that are dates, complex, masked, dictionaries or iterators."""
+    """Raise ValueError for dates, complex numbers, masked values, dictionaries, iterators and duplicate columns."""
     refuse_masked(values, name)
     if isinstance(values, Iterator):
         raise ValueError(f"{name} is an iterator: make an array of its values first")

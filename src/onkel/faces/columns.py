@@ -35,7 +35,7 @@ class SparseRow(NamedTuple):
         return self.data.dtype
 
     def copy(self) -> SparseRow:
-        """The row itself, which nothing else refers to."""
+        """No copy: a SparseRow is made for one call and never changed."""
         return self
 
     def astype(self, dtype: Any) -> SparseRow:
@@ -85,7 +85,7 @@ class Columns:
     # -- new columns
 
     def wider(self, count: int) -> Columns:
-        """The columns with further ones without names, `count` in all."""
+        """Columns without names, at least `count` of them: the known ones, then new ones."""
         return Columns(max(self.count, count), None, False, self.owner)
 
     def open(self) -> Columns:
@@ -185,7 +185,7 @@ class Columns:
 
 
 def cast(X: Any, dtype: Any) -> Any:
-    """The rows in the type of a run; raises ValueError for numbers that do not fit into it."""
+    """The rows in the model's dtype; raises ValueError for numbers that do not fit into it."""
     if X.dtype == dtype:
         return X
     with np.errstate(over="ignore"):
@@ -195,7 +195,10 @@ def cast(X: Any, dtype: Any) -> Any:
 
 
 def _validated(X: Any, owner: str, seen: dict[str, Any], dtype: Any) -> tuple[Any, dict[str, Any]]:
-    """The rows and their columns; scikit-learn checks them against the columns `seen` before (none: the first call)."""
+    """The checked rows, and scikit-learn's attributes of their columns: `n_features_in_` and `feature_names_in_`.
+
+    `seen` holds these attributes of the first rows, which X must match; it is empty if these are the first.
+    """
     stand_in = _stand_in(owner)()
     vars(stand_in).update(seen)
     form = {"accept_sparse": border.SPARSE, "dtype": dtype, "order": "C", "ensure_all_finite": False}

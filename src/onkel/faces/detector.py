@@ -45,7 +45,7 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
         return self._fitted().engine.threshold
 
     def score_samples(self, X: Any) -> Array:
-        """f(x), higher for usual examples."""
+        """f(x), higher for inliers."""
         return self._scores(X)[:, 0]
 
     def decision_function(self, X: Any) -> Array:
@@ -53,7 +53,7 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> Array:
-        """+1 for usual, -1 for novel examples."""
+        """+1 for inliers, -1 for novel examples."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     # -- river

@@ -58,7 +58,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
 
     registry: ClassVar[dict[str, type[Estimator]]] = {}  # estimators with a task and a paper or a cost, by name
     aliases: ClassVar[tuple[str, ...]] = ()  # other names in the papers
-    variants: ClassVar[Variants] = {}  # names in the papers that stand for certain settings, and these settings
+    variants: ClassVar[Variants] = {}  # a paper's name of a variant: the parameters that give it
     paper: ClassVar[str] = ""  # reference; estimators with one are in the catalogue
     task: ClassVar[str] = ""  # "classification", "regression" or "novelty detection", set by the base class
     cost: ClassVar[str] = ""  # of one round
@@ -104,7 +104,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _choice(self, name: str, **options: Any) -> Any:
-        """The option that the field `name` selects."""
+        """The option named by the value of the parameter `name`; raises Refused for another value."""
         word = getattr(self, name)
         if not isinstance(word, str) or word not in options:
             raise Refused(type(self).__name__, name, f"one of {', '.join(map(repr, options))}", word)
@@ -126,7 +126,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return type(self)(**self.get_params(deep=False))
 
     def _make(self, outputs: int, run: Mapping[str, Any], keys: Array) -> Engine:
-        """A new engine; errors about parameters name those of this estimator."""
+        """A new engine; errors name the parameter of this estimator, not the field of the part."""
         jobs = self.n_jobs
         if jobs is not None and (not isinstance(jobs, (int, np.integer)) or isinstance(jobs, bool) or jobs == 0):
             raise Refused(type(self).__name__, "n_jobs", "None or an integer other than 0", jobs)
@@ -144,8 +144,8 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
     def _in_own_words(self, error: Refused) -> ValueError:
         """Translate an error of a part: `Gradient.radius must be ...` becomes `KLRSGDClassifier.R must be ...`.
 
-        The parameter is found by the refused value; if several have this value, it is the one with the name of the
-        field of the part.
+        The parameter is the one that has the refused value. If several have it, or none, it is the one with the name
+        of the part's field; if there is no such parameter, the estimator's name is put before the message.
         """
         params = self.get_params(deep=False)
         alike = [name for name, value in params.items() if value is error.got]
@@ -190,7 +190,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
-        """Check rows and targets; this changes nothing."""
+        """Check the arguments; returns (model that will learn them, rows, targets, weights), and changes nothing."""
         raise NotImplementedError
 
     def _learn(self, learned: Learned, X: Any, y: Array, weight: Array | None) -> Array:
@@ -201,7 +201,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         try:
             scores = learned.learn(X, y, weight)
         except BaseException:
-            if learned.engine.t > before:  # what was learned counts
+            if learned.engine.t > before:  # some rows were learned: keep this model
                 self._learned = learned
             raise
         self._learned = learned
@@ -230,7 +230,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         """Make room for further columns without names; they were zero in all examples so far."""
         learned = self._fitted()
         if learned.columns.names is not None:
-            raise ValueError("this model knows its columns by name: new names make room for themselves")
+            raise ValueError("this model knows its columns by name: new ones are added by learn_one or learn_many")
         if columns > learned.columns.count:
             learned.widen(columns)
         return self
@@ -323,7 +323,10 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return pd.Series(self.predict(self._by_name(X)), index=getattr(X, "index", None))
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """A new model with the same parameters; with `include_attributes` also what was learned."""
+        """A new model with the same parameters; `include_attributes` also copies what was learned.
+
+        It is ignored if `new_params` is given.
+        """
         if include_attributes and not new_params:
             return copy.deepcopy(self)
         return type(self)(**(copy.deepcopy(self.get_params(deep=False)) | (new_params or {})))

@@ -15,14 +15,15 @@ from onkel.faces.learned import Learned
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` wrote; warns if the file also has a scale or columns, which the model does not apply."""
+    """Read a model that `save` wrote; warns if the file also holds a Follower's scaler or column encoding."""
     arrays, config = read(path)
     model = restored(path, arrays, config)
     beside = config.get("follower") or {}
     if beside.get("scale") or beside.get("goal") or beside.get("schema", {}).get("features"):
         warnings.warn(
-            f"{os.fspath(path)} also holds a scale or columns, which the model alone does not apply: its features and "
-            "targets are as they were learned; onkel.evaluation.follower.Follower.load takes them as they come",
+            f"{os.fspath(path)} was saved by a Follower and also holds a scaler or column encoding, which onkel.load "
+            "ignores: pass rows and targets already scaled and encoded, or use "
+            "onkel.evaluation.follower.Follower.load, which takes raw ones",
             stacklevel=2,
         )
     return model
@@ -58,6 +59,6 @@ def _known(name: str) -> type[Estimator]:
     if name not in Estimator.registry:
         raise ValueError(
             f"{name!r} is unknown: import the module that defines it first "
-            "(a class of your own is known once it states its `paper` or its `cost`)"
+            "(a class of your own is registered if it defines `paper` or `cost`)"
         )
     return Estimator.registry[name]

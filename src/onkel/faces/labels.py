@@ -22,8 +22,8 @@ class Labels:
     Parameters
     ----------
     classes : labels of one kind, sorted
-    declared : is the set closed? Then a new label in y is an error, unless `classes` declares it (boolean labels
-        always form a closed set)
+    declared : is the set closed? It is if `classes` was ever given, and for boolean labels; then a label in y that is
+        not in it is an error, and only `classes` adds further ones
     """
 
     def __init__(self, classes: Array, declared: bool) -> None:
@@ -59,14 +59,17 @@ class Labels:
         return np.full(len(y), -1.0) if len(classes) == 1 else at.astype(np.float64)
 
     def joined(self, y: Array, classes: Any = None) -> Labels:
-        """These labels with those of y and the declared `classes`; raises ValueError for labels not declared."""
+        """These labels, `classes` and the labels of y.
+
+        Raises ValueError for a label of y that is new to a closed set: one that was closed before, or is by `classes`.
+        """
         more = None if classes is None else np.unique(checked(classes, "classes"))
-        return self._joined(different(y), more)
+        return self._joined(distinct(y), more)
 
     @classmethod
     def first(cls, y: Array, classes: Any = None) -> Labels:
         """The labels of the first examples, or the declared `classes`."""
-        seen = different(y)
+        seen = distinct(y)
         declared = None if classes is None else np.unique(checked(classes, "classes"))
         if declared is None and seen.dtype.kind == "b":
             declared = np.array([False, True])
@@ -78,7 +81,7 @@ class Labels:
         new = allowed if closed else _union(allowed, seen)
         unknown = seen[~np.isin(seen, new)]
         if len(unknown) and new.dtype.kind == "b":
-            raise ValueError(f"labels must be of one kind: {unknown.tolist()[0]!r} cannot join truth values")
+            raise ValueError(f"labels must be of one kind: {unknown.tolist()[0]!r} cannot be added to boolean labels")
         if len(unknown):
             raise ValueError(
                 f"y contains the label {unknown.tolist()[0]!r}, which is not among the declared classes "
@@ -111,7 +114,7 @@ def _union(old: Array, more: Array) -> Array:
     if old.dtype.kind in "biuf" and more.dtype.kind in "biuf" and np.isin(more, old).all():
         return old  # 1 and 1.0 are one label
     if (old.dtype.kind in "OUS") != (more.dtype.kind in "OUS"):
-        raise ValueError(f"labels must be of one kind: {more.tolist()[0]!r} cannot join {old.tolist()}")
+        raise ValueError(f"labels must be of one kind: {more.tolist()[0]!r} cannot be added to {old.tolist()}")
     return np.union1d(old, more)
 
 
@@ -182,8 +185,8 @@ def checked(labels: Any, name: str) -> Array:
     return y
 
 
-def different(y: Array) -> Array:
-    """The labels that occur, sorted; two classes, the usual case, need no sorting."""
+def distinct(y: Array) -> Array:
+    """The distinct labels, sorted; two classes, the usual case, need no sorting."""
     if y.dtype.kind in "biuf" and len(y):
         least, most = y.min(), y.max()
         if ((y == least) | (y == most)).all():

@@ -80,11 +80,11 @@ class Learned:
 
     @property
     def rows_learned(self) -> int:
-        """Rows that calls of `learn` have learned, those of weight 0 included."""
+        """Rows that calls of `learn` have processed, those of weight 0 included."""
         return self.engine.rows_learned if self._journal is None else self._journal.rows_learned
 
     def learn(self, X: Any, y: Array, weight: Array | None) -> Array:
-        """Learn from checked rows; the scores before each update, of the model that predicts.
+        """Learn from checked rows. Returns the scores before each update, of the averaged model if there is one.
 
         Interrupts are handled between blocks of at most about 0.1 seconds. An error that ends the call early says how
         many rows were learned, and has their scores (see `ended_early`).
@@ -195,7 +195,7 @@ class Learned:
         journal.widened(keys)
 
     def relabelled(self, labels: Labels) -> Learned:
-        """A `Learned` for more classes, with what this one has learned."""
+        """A `Learned` with these labels, which contain the known ones; it has learned the same rows."""
         assert self.labels is not None
         self._refuse_other_thread()
         other = object.__new__(Learned)
@@ -210,7 +210,7 @@ class Learned:
         return other
 
     def restore(self, arrays: State) -> None:
-        """Continue from the state of such an engine."""
+        """Continue from the state of an engine of the same composition."""
         engine = self.engine
         engine.restore(arrays)
         if self._journal is not None:
@@ -286,8 +286,9 @@ class Learned:
         if type(run["seed"]) is not int:
             raise ValueError(f"seed must be an integer, got {run['seed']!r}")
         labels = Labels.of(run) if recipe.task == "classification" else None
-        if type(run["outputs"]) is not int or run["outputs"] != (labels.outputs if labels else 1):
-            raise ValueError(f"it has {run['outputs']!r} outputs, which its classes do not")
+        outputs = labels.outputs if labels else 1
+        if type(run["outputs"]) is not int or run["outputs"] != outputs:
+            raise ValueError(f"it has {run['outputs']!r} outputs, but its targets need {outputs}")
         made = cls(recipe, {name: run[name] for name in ("columns", "dtype", "sparse", "seed")}, columns, labels)
         made.restore(arrays)
         engine = made.engine

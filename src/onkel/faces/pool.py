@@ -23,7 +23,7 @@ from onkel.learners.pool import seeds
 from onkel.learners.weighting import ByLoss, ByMistakes, Weighting
 from onkel.losses import Squared
 
-# The pool of the thesis: sigma = 2^-6 .. 2^6, and three polynomials
+# The pool of Lu's thesis (lu2017scalable): sigma = 2^-6 .. 2^6, and three polynomials
 GAUSSIANS: tuple[Kernel, ...] = tuple(Gaussian(0.5 * 4.0**-i) for i in range(-6, 7))
 POOL: tuple[Kernel, ...] = (*(Polynomial(p, 0.0) for p in (1, 2, 3)), *GAUSSIANS)
 
@@ -53,7 +53,7 @@ class Weighted(Estimator):
         raise NotImplementedError
 
     def _hedge(self) -> dict[str, Any]:
-        """How the components are combined; see `PoolEngine`."""
+        """The arguments of `Hedge` that say how components are weighted, drawn and combined; see `PoolEngine`."""
         return {"weighting": self._weighting()}
 
     def _seeds(self, seed: int, count: int) -> list[int]:
@@ -77,7 +77,7 @@ class Pool(Weighted):
 
     Parameters
     ----------
-    kernels : a list of kernels; None: the pool of the papers, thirteen Gaussians (and three polynomials)
+    kernels : a list of kernels; None: `default` of the class, thirteen Gaussians with or without three polynomials
     n_jobs : threads that score many rows; components learn on them in parallel if they do not depend on each other
     random_state : see Estimator
     """
@@ -130,7 +130,7 @@ class Mean(Pool, Regressor):
 
     def _weighting(self) -> Weighting:
         loss = self.parts(Gaussian(1.0))[1]
-        # the tube of a squared loss only saves steps; weights are computed from r^2 / 2 without it
+        # a squared loss with a tube makes no steps inside it; weights are computed from r^2 / 2 without a tube
         return ByLoss(Squared() if "squared" in loss.offers else loss, self.eta_weights)
 
     def _hedge(self) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class _Random(Transformer):
         return self
 
     def transform(self, X: Any) -> Array:
-        """z(x) = [cos q, sin q] / sqrt(components) for the rows x of X."""
+        """z(x) = [cos q, sin q] / sqrt(components) for the rows x of X, q being their projections on the directions."""
         check_is_fitted(self)
         X = self._rows(X, first=False)
         most = largest(X)
@@ -209,7 +209,7 @@ class NystromTransformer(Transformer):
     rank: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose the landmarks among the rows of X."""
+        """Choose the landmarks (see `landmarks`) and compute D^-1/2 V' from their kernel matrix."""
         X = self._rows(X, first=True)
         kernel = as_kernel(self.kernel).resolve(X.shape[1])
         self.map_ = Nystrom(kernel, self.rank)
@@ -244,7 +244,7 @@ class NystromTransformer(Transformer):
 
 
 def means_of(X: Any, count: int, seed: int) -> Array:
-    """Landmarks: `count` means of the rows (at most ten iterations of k-means), fewer if fewer rows differ."""
+    """Landmarks: `count` means of k-means (at most ten iterations), fewer if X has fewer distinct rows."""
     from sklearn.cluster import KMeans  # slow to import
 
     with warnings.catch_warnings():

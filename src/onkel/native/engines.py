@@ -101,9 +101,9 @@ class NativeLearner(Composed):
 
     @property
     def family(self) -> tuple[Any, ...] | None:
-        """A key, equal for learners with the same explicit features and unnamed columns.
+        """A key: learners with equal keys have the same explicit features, provided that their columns have no names.
 
-        None if the features cannot be shared.
+        None if the learner has no explicit features, or they change while it learns.
         """
         if "explicit" not in self.hypothesis.offers or any(map.start(0) for map in self.hypothesis.maps):
             return None
@@ -145,7 +145,10 @@ class NativeLearner(Composed):
 
 
 class NativeHedge(PoolEngine):
-    """A pool whose components, rounds and scores are in C++; faults and random streams stay in Python.
+    """A pool whose components and loop are in C++.
+
+    The round counter, the losses of the components (`faults`) and the random states are kept in Python and passed to
+    each call.
 
     Components whose random features have the same seed and differ only in kernel width share their projections.
     """
@@ -169,7 +172,7 @@ class NativeHedge(PoolEngine):
         self.random = hedge.random
         rule = hedge.weighting.rule()
         assert rule is not None
-        self._core = choice.core.Hedge(
+        self._core = choice.core.Hedge(  # the arguments between the components and jobs are the fields of Hedge::Rule
             [learner._core for learner in learners],
             None if rule["loss"] is None else twin(rule["loss"]),
             rate=rule["rate"],
@@ -237,13 +240,14 @@ _TWINS: dict[type[Engine], Any] = {Learner: NativeLearner, Hedge: NativeHedge}
 def fastest(learner: Engine) -> Engine:
     """The C++ engine for a learner or pool that has learned nothing yet.
 
-    The learner itself is returned if a twin is missing, or if the native engine is not built or disabled.
+    The learner itself is returned if the native engine is disabled. If a twin is missing or the native engine is not
+    built, the learner itself is returned, too, unless the native engine is `required()`: then this is a ValueError.
     """
     missing = sorted({name for part in learner.inner for name in without_twin(part)})
     missing += [] if learner.twinned else [type(learner).__name__]
     if choice.required() and (missing or not choice.available()):
-        why = f"no C++ twin of {', '.join(missing)}" if choice.available() else "it is not built"
-        raise ValueError(f"no native engine: {why}")
+        why = f"there is no C++ twin of {', '.join(missing)}" if choice.available() else "it is not built"
+        raise ValueError(f'no native engine: {why}; use use_engine("auto")')
     return learner if missing or choice.wanted() is None else _TWINS[type(learner)](learner)
 
 

@@ -12,7 +12,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def parse_libsvm(text: bytes, base: int) -> tuple[Any, ...] | None:
-    """`text.parse_libsvm` in C++: the fields of its rows; None if C++ is not available, or the text is unusual."""
+    """`datasets.text.parse_libsvm` in C++: the fields of `Rows`, or None if the text must be read in Python.
+
+    This is so if C++ is not built or disabled, and for errors and rare forms, which only the Python reader knows.
+    """
     core = choice.wanted()
     parts: tuple[Any, ...] | None = core.parse_libsvm(text, base) if core is not None else None
     return parts
