@@ -140,7 +140,7 @@ class Learner(Composed):
     def _step(self, round: Round) -> tuple[float, Array | None]:
         """The step of the update, checked for shape and range."""
         answer = self.update.step(round, self.memory)
-        shapes = [(self.outputs,)]
+        shapes: list[tuple[int, ...]] = [(self.outputs,)]
         if "explicit" in self.update.needs:  # then it may move each weight separately
             shapes.append((len(round.k), self.outputs))
         wanted = f"{self.update!r}.step must return a factor and coefficients of shape {shapes[-1]} or None"
