@@ -64,7 +64,9 @@ private:
             const State holders = state % one_process;
             if (state - holders != here) {  // set by a process before a fork: its threads are not here
                 if (holders == one_learns) {
-                    throw Busy("this process was forked while another thread learned: copy or load the model instead");
+                    throw Busy(
+                        "this process was forked while another thread learned: load the model from a file, or copy it "
+                        "before the fork");
                 }
                 if (state_.compare_exchange_weak(state, here)) state = here;
                 continue;

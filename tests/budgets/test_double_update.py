@@ -345,7 +345,7 @@ def test_a_frame_with_a_third_class_is_refused_before_it_is_learned():
 
 @pytest.mark.parametrize("budget", [DoubleUpdate(), DualAscent(9)])
 def test_parts_refuse_what_they_are_not_defined_for(budget):
-    with pytest.raises(ValueError, match="two classes, which have one output; got 3"):
+    with pytest.raises(ValueError, match="needs one output; got 3"):
         Learner(Expansion(Gaussian(1.0), budget), Hinge(), Defer(), outputs=3)
     for loss in (SquaredHinge(), Hinge(2.0)):
         with pytest.raises(ValueError, match=r"needs the loss Hinge\(\); got "):

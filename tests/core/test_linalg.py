@@ -239,5 +239,5 @@ def test_a_state_that_does_not_fit_is_refused():
         ("f.slots", sound["f.slots"][:-1]),
         ("f.slots", sound["f.slots"] + 1),
     ):
-        with pytest.raises(ValueError, match="'f' does not fit together"):
+        with pytest.raises(ValueError, match="'f' must have matrices of shape"):
             Factor(inverse=True).restore(sound | {name: value}, "f")

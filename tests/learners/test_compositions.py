@@ -93,7 +93,7 @@ def test_a_value_that_would_be_ignored_is_refused(make, message):
 
 
 MISFITS = [
-    (Stop(8), Hinge(), PassiveAggressive(divide=False), "divide=True, or a kernel for which k(x, x) is not always 1"),
+    (Stop(8), Hinge(), PassiveAggressive(divide=False), "divide=True, as divide=False has no effect if k(x, x) = 1"),
     (TwinVectors(8), Hinge(), Perceptron(0.1), "an update that leaves the step to the budget, Defer()"),
     (DualAscent(8), Hinge(), Gradient(0.1), "an update that leaves the step to the budget, Defer()"),
     (AlmostLinearDependence(), Squared(), Gradient(0.1), "an update that leaves the step to the budget, Defer()"),

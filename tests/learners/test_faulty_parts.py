@@ -68,7 +68,7 @@ def test_a_budget_that_forgets_rounds_without_a_term():
             f.remove(0)
         f.append(round, coef)
 
-    told = "Mine(budget=5).insert fails in a round without a term, where coef is None"
+    told = "Mine(budget=5).insert failed in a round without a term (coef is None)"
     refuses(told, budget=budget(insert))
 
     def careless(self, f, round, coef, memory):
@@ -182,13 +182,13 @@ def test_a_memory_that_start_does_not_name():
         enter(self, f, round, coef, memory)
         memory["seen"] = 1.0
 
-    refuses("Mine(budget=5) remembers 'seen' now: start must name all that it remembers", budget=budget(insert))
+    refuses("Mine(budget=5) added the memory entry 'seen': `start` must return all entries", budget=budget(insert))
 
     def step(self, round, memory):
         memory.clear()
         return 1.0, None
 
-    told = "Mine() remembers 'seen' no more: start must name all that it remembers"
+    told = "Mine() removed the memory entry 'seen': `start` must return all entries"
     refuses(told, update=update(step, lambda self, run: {"seen": 1.0}))
     refuses("Mine().start must return a dictionary, got 0", update=update(step, lambda self, run: 0))
 

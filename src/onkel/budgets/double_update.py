@@ -37,7 +37,7 @@ class Boxed(Budget):
 
     @property
     def needs(self) -> Words:
-        return super().needs | {"leaves the step", "two classes", "unit hinge"}
+        return super().needs | {"leaves the step", "one output", "unit hinge"}
 
     def _refuse_bad_steps(self) -> None:
         self._positive("C")

@@ -177,7 +177,7 @@ class TwinVectors(Bounded):
 
     @property
     def needs(self) -> Words:
-        return super().needs | {"leaves the step", "two classes", "unit hinge"}
+        return super().needs | {"leaves the step", "one output", "unit hinge"}
 
     @property
     def offers(self) -> Words:

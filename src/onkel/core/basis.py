@@ -1,6 +1,6 @@
 """Basis: a table of stored examples, one row per term, with named columns (coefficients, round of entry, ...).
 
-`Row` is one example. No other module knows how examples are stored.
+`Row` is one example. How examples are stored is known here only; other modules use the methods of `Basis` and `Row`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 Array = np.ndarray[Any, np.dtype[Any]]
 State = dict[str, Array]
-Pair = Callable[[Array, Array], Array]
-Totals = Callable[[Pair], Array]
+Pair = Callable[[Array, Array], Array]  # the summand pair(x_j, z_j) of a kernel, elementwise
+Totals = Callable[[Pair], Array]  # from `pair` to the sums over j, one for each stored row z
 
 # Sparse streams with more columns than this are stored sparsely; with fewer columns a dense table is faster.
 DENSE_COLUMNS = 1024
@@ -49,7 +49,7 @@ class Row:
 
 
 def values_at(x: Row, index: Array) -> Array:
-    """The values of a sparse row in those columns."""
+    """The values of a sparse row (not of a dense one) in the columns `index`; 0 where it has none."""
     if x.index is None or len(x.index) == 0:
         return np.zeros(len(index))
     at = np.minimum(np.searchsorted(x.index, index), len(x.index) - 1)
@@ -71,7 +71,7 @@ def largest(X: Any) -> float:
 
 
 def rows_between(X: Any, start: int, stop: int) -> Any:
-    """The rows from `start` to before `stop`; the values of a CSR matrix are not copied, as its own slices do."""
+    """The rows from `start` to before `stop`. The values of a CSR matrix are not copied; its own slices copy them."""
     if not sp.issparse(X):
         return X[start:stop]
     first, last = X.indptr[start], X.indptr[stop]

@@ -1,6 +1,6 @@
 """The exceptions of the library.
 
-`Refused`, `Misfit` and `NotInstalled` build their message from fields; the others are given the message.
+`Busy` and `DataError` are given their message; the others build it from fields, which programs can read instead.
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ class TooLarge(OfRow, ValueError):
 
 
 class Diverged(OfRow, FloatingPointError):
-    """The model's numbers leave the range of floating point; the model is that before this round."""
+    """Numbers of the model exceed the limit of 1e150 (`sane`); the round was not learned.
+
+    An engine in Python may be half-updated (see `Journal`); the model of an estimator is that before the round.
+    """
 
 
 class Interrupted(KeyboardInterrupt):
@@ -91,7 +94,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Busy(RuntimeError):
-    """Another thread is using the model; nothing was done."""
+    """Another thread is learning with the model, or was when this process was forked; nothing was done."""
 
 
 class DataError(ValueError):
@@ -129,14 +132,14 @@ def ended_early(error: BaseException, rows: int, of: int, scores: Any) -> BaseEx
 
 
 def _rows_learned(rows: int, of: int) -> str:
-    return f"{rows:,} of {of:,} rows were learned; the model is as after these, and error.scores are their scores"
+    return f"{rows:,} of {of:,} rows were learned; the model is that after these rows, error.scores has their scores"
 
 
 def beyond(what: str, value: Any) -> str:
-    """The message for a number that leaves the range of floating point, with a remedy."""
+    """The message for a number of the model that is too large (see `sane`) or not finite, with a remedy."""
     return f"{what} {value}: the model diverges; use a smaller step, or scale features and targets"
 
 
 def sane(values: Any) -> bool:
-    """Are all values small enough that their squares can be summed without overflow?"""
+    """Are all values finite and below the limit of 1e150, so that their squares can be summed without overflow?"""
     return bool((np.abs(values) < 1e150).all())

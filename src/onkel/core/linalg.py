@@ -17,13 +17,13 @@ from scipy.linalg import solve_triangular
 Array = np.ndarray[Any, np.dtype[Any]]
 
 DEPENDENT = 1e-10  # a squared distance to the span, relative to k(x, x), that counts as zero
-RIDGE = 1e-15  # jitter on the diagonal of K, relative to it: more would show in scores, less lets solutions grow
+RIDGE = 1e-15  # added to the diagonal of K, relative to it: more would show in scores, less lets solutions grow large
 
 
 class Factor:
-    """The Cholesky factor of the kernel matrix of the terms. All vectors are in the order of slots.
+    """The Cholesky factor of the kernel matrix of the terms. Vectors passed in or out are in the order of slots.
 
-    `dependent` replaces DEPENDENT: 0 if the matrix has a ridge that makes dependent terms independent.
+    `dependent` is used in place of DEPENDENT: 0 if K includes a ridge, which makes all terms independent.
     """
 
     def __init__(self, inverse: bool = False, dependent: float = DEPENDENT) -> None:
@@ -77,7 +77,7 @@ class Factor:
         self.removals += 1
 
     def _rotate(self, p: int, others: Array) -> None:
-        """Remove p from the inverse: rotate column p into the last row, and drop both."""
+        """Remove term p from L^-1: rotate its rows until column p is 0 except in the last row, and drop both."""
         W = self._inverse()
         carry = W[p].copy()
         for r in range(p, len(W) - 1):
@@ -141,7 +141,7 @@ class Factor:
             self.W = state[f"{prefix}.W"].copy()
         shapes = {a.shape for a in (self.L, self.W) if a is not None}
         if shapes != {(n, n)} or sorted(self.slots) != list(range(n)):
-            raise ValueError(f"'{prefix}' does not fit together")
+            raise ValueError(f"'{prefix}' must have matrices of shape {(n, n)}, and each of {n} slots once")
         self.removals = int(state[f"{prefix}.removals"])
 
 

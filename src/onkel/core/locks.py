@@ -1,7 +1,7 @@
-"""Locks: any number of threads may predict with a model, or one may learn.
+"""Locks: several threads may predict with a model, or one may learn.
 
 Predictions and learning wait for each other. A second thread that learns gets `Busy`, as the order of the rows would be
-undefined. `cpp/core/locks.hpp` does the same for models in C++.
+undefined. `cpp/core/locks.hpp` does the same for models in C++. In Python at most seven threads predict at once.
 
 In a forked process the other threads do not exist, so the locks that they held are replaced by new ones. If another
 thread was learning at the fork, the model may be half-updated, and its use raises `Busy`.
@@ -19,7 +19,7 @@ from onkel.core.errors import Busy
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-FORKED = "this process was forked while another thread learned: copy or load the model instead"
+FORKED = "this process was forked while another thread learned: load the model from a file, or copy it before the fork"
 _process = object()  # identifies this process; a forked process has another object
 
 
@@ -50,8 +50,9 @@ class Mutex:
 class ReadersWriterLock:
     """A readers-writer lock, made of plain locks.
 
-    A reader takes one of seven locks, chosen by the number of its thread; a writer takes all of them. As nothing is
-    counted, an interrupt at any moment leaves the locks as they were. `door` gives a waiting writer precedence.
+    A reader takes one of seven locks, chosen by the number of its thread, so at most seven read at once; a writer takes
+    all of them. As nothing is counted, an interrupt at any moment leaves the locks as they were. `door` gives a waiting
+    writer precedence.
     """
 
     def __init__(self) -> None:
@@ -93,7 +94,11 @@ def exclusive(method: Method) -> Method:
 
 
 def shared(method: Method) -> Method:
-    """Decorator for methods that only read an object which has a `lock`; they must not call each other."""
+    """Decorator for methods that only read an object which has a `lock`.
+
+    They must not call each other: if a writer comes to wait between the two calls, the inner one waits for the writer,
+    and the writer for the outer one.
+    """
 
     @wraps(method)
     def together(self: Any, *args: Any, **kwargs: Any) -> Any:

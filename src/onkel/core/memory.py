@@ -1,9 +1,9 @@
 """Memory: what a part remembers between rounds, converted to named arrays and back.
 
 A memory is a dictionary of finite numbers, arrays of them, `Random` streams, and objects with `state` and `restore`
-(`Basis`, `Factor`). `start` names all entries. An array that is not empty at the start keeps its shape, except where it
-depends on the outputs (`per_output`) or the columns; an empty one may take any shape. An entry that breaks these rules
-could not be saved and read again; TypeError is raised in the round in which it appears.
+(`Basis`, `Factor`). `start` returns all entries. An array that is not empty at the start keeps its shape, except where
+it depends on the outputs (`per_output`) or the columns; an empty one may take any shape. An entry that breaks these
+rules could not be saved and read again; TypeError is raised in the round in which it appears.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def check(part: Part, memory: Memory, first: Memory) -> None:
     """Raise TypeError if the memory could not be saved; `first` is the initial memory."""
     if memory.keys() != first.keys():
         name = min(memory.keys() ^ first.keys())
-        when = "now" if name in memory else "no more"
-        raise TypeError(f"{part!r} remembers {name!r} {when}: start must name all that it remembers")
+        changed = "added" if name in memory else "removed"
+        raise TypeError(f"{part!r} {changed} the memory entry {name!r}: `start` must return all entries")
     for name, value in memory.items():
         if isinstance(value, Random) or hasattr(value, "restore"):
             continue
@@ -42,7 +42,7 @@ def check(part: Part, memory: Memory, first: Memory) -> None:
         if not known or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise TypeError(
                 f"{part!r} remembers {name!r}, which is a {type(value).__name__} and cannot be saved: "
-                "remember numbers, NumPy arrays of numbers, Random or Basis"
+                "remember numbers, NumPy arrays of numbers, Random, Basis or Factor"
             )
         begun = np.shape(first[name])
         if array.shape != begun and 0 not in begun:

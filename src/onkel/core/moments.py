@@ -14,7 +14,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_ROUNDING = 1e-12  # least variance, relative to the mean square: smaller ones are rounding errors
+_ROUNDING = 1e-12  # least variance, as a share of the mean square: smaller ones are rounding, and are replaced by it
 
 
 @dataclass(frozen=True)

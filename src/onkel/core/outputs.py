@@ -1,8 +1,8 @@
 """How everything that was learned changes when a class is added.
 
 One class so far: one score f, target -1. Two classes: one score f, targets -1 and +1. Three or more: one score for each
-class. A new class has score 0. From two classes to more, f becomes (-f/2, f/2); from one class to three or more, the
-score of the old class is -f/2.
+class. From one class to two the score stays, negated if the new class comes first. From two classes to more, f becomes
+(-f/2, f/2); from one class to three or more, the score of the old class is -f/2; in both cases a new one has 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def cuts(labels: Array, known: Array) -> list[int]:
-    """The rows at which a block starts: a class that is not yet known is added before its first example."""
+    """Where to cut rows into blocks, from 0 to their number: a block starts at the first row of each unknown class."""
     there = set(known.tolist())
     first = np.unique(labels, return_index=True)[1]
     return sorted({0, len(labels), *(int(i) for i in first if labels[i] not in there)})

@@ -1,8 +1,8 @@
 """Part: an immutable value with named fields, from which every learner is composed.
 
 Kernels, losses, updates, budgets, maps and hypotheses are parts. A part is frozen, compares by value, prints as the
-expression that makes it, and crosses files as plain data (`config`), never as code. What is learned is not stored in a
-part but in the memory of the learner, so one part may serve many learners.
+expression that makes it, and is saved to files as plain data (`config`), never as code. What is learned is not stored
+in a part but in the memory of the learner, so one part may serve many learners.
 
 A part states in words what it needs of the other parts (`needs`) and what is true of it (`offers`);
 `learners.composition` compares these words.
@@ -39,7 +39,7 @@ class Part:
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
-        """Parts of this class that together use every field, small enough for a short stream: what the tests try."""
+        """Parts of this class for the tests: together they use every field, and short streams are enough for them."""
         return (cls(),)
 
     # -- needs and offers
@@ -72,7 +72,7 @@ class Part:
         return self.replace(**changes) if changes else self
 
     def twin_fields(self, run: Any, draws: Mapping[Any, Any]) -> dict[str, Any]:
-        """The arguments of its C++ counterpart (twin), given a run and the numbers drawn for its maps: its fields."""
+        """The arguments of its C++ counterpart (twin): its fields, or for a map what it drew for the run."""
         return self.get_params(deep=False)
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def decided(scores: ArrayLike) -> Array:
-    """The index of the class that the scores of each row predict; a row may also be a single number."""
+    """The index of the class that each row of scores predicts; in an array (n,) each number is a row."""
     values = np.asarray(scores)
     if values.ndim == 1:
         return np.asarray(values >= 0, dtype=np.intp)

@@ -2,7 +2,7 @@
 
 A hypothesis is a part: a value that may serve many learners. `start(run)` makes the function f = 0. The function holds
 the stored examples, the coefficients and the memory of the budget or map; the learner holds the memory of the update.
-The hypothesis also reads the arrays of a state, because only it knows their names.
+The hypothesis also reads terms and weights from the arrays of a saved state, because it knows what they are called.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Stored(NamedTuple):
-    """The terms of a function: examples (terms, columns), coefficients (terms, outputs) and the rounds they entered."""
+    """The terms of a function: examples (terms, columns), coefficients, and the rounds in which the terms entered.
+
+    Coefficients have shape (terms, outputs), those of a `GroupedExpansion` (terms, kernels, outputs). A point merged in
+    round t entered in round t + 0.5.
+    """
 
     x: Any
     coef: Array
@@ -110,7 +114,7 @@ class Function:
 
     @property
     def reach(self) -> float:
-        """The upper limit of |x_1| + |x_2| + ..."""
+        """A limit: `check` refuses examples whose sum |x_1| + |x_2| + ... is not below it."""
         return math.inf
 
     def check(self, x: Row) -> None:
@@ -121,7 +125,7 @@ class Function:
         raise NotImplementedError
 
     def length2(self, x: Row, k: Array) -> float:
-        """k(x, x), or |z(x)|^2."""
+        """k(x, x), or |z(x)|^2; with several kernels the largest k_j(x, x)."""
         raise NotImplementedError
 
     def scores(self, k: Array) -> Array:
@@ -140,11 +144,11 @@ class Function:
         self.cumulative += self.scale
 
     def uncount(self) -> None:
-        """Undo `count`, for a round that diverged before anything changed."""
+        """Undo `count`, for a round that diverged. What the step changed before is not undone (see `Journal`)."""
         self.cumulative = self._cumulative_before
 
     def check_scale(self, factor: float) -> None:
-        """Raise Diverged if the factor would take coefficients out of range."""
+        """Raise Diverged if the factor would make a coefficient larger than the limit of `sane`."""
         scale = self.scale * factor
         if len(self.coef) and self._far(scale) and not sane(self.coef * scale):
             raise Diverged(beyond("a coefficient becomes", np.abs(self.coef).max() * scale))
@@ -170,7 +174,10 @@ class Function:
         return not 1e-3 < scale < 1e3
 
     def move(self, round: Round, shrink: float, coef: Array | None) -> None:
-        """f <- shrink * f, then the step: `coef` times k(x, .) or z(x) (None: no step), or one step per feature."""
+        """f <- shrink * f, then the step: add `coef` times k(x, .) or z(x).
+
+        With explicit features, `coef` of shape (features, outputs) is added to the weights as it is. None: no step.
+        """
         raise NotImplementedError
 
     def widen(self, keys: Array) -> None:

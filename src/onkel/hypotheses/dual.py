@@ -83,7 +83,7 @@ class TermsAndWeights(Function):
         if self.recipe.budget == 0:
             self.weights.add(np.outer(self._split(round.k)[1], coef))
             return
-        if self.n == self.recipe.budget:
+        if self.n == self.recipe.budget:  # full: the smallest terms become features
             for _ in range(min(self.recipe.merge, self.n)):
                 self._merge_smallest()
         self.terms.append(round, coef)
@@ -92,7 +92,8 @@ class TermsAndWeights(Function):
         f = self.terms
         i = oldest_of_least(np.linalg.norm(f.coef, axis=1), f.born)
         z = self.weights.row(f.basis.row(i))
-        past = np.outer(z, f.past(i)) if self.run.average is True else None  # with "all" its past is kept as a term
+        # The average goes over to the features, too; with "all", `remove` keeps the term for the average.
+        past = np.outer(z, f.past(i)) if self.run.average is True else None
         self.weights.add(np.outer(z, f.scale * f.coef[i]), past)
         f.remove(i)
 
@@ -114,8 +115,8 @@ class Dual(Hypothesis):
 
     When the expansion is full, the `merge` terms of least |coef| (older first among equals) become features:
     coef_i k(x_i, .) -> coef_i <z(x_i), z(.)>. With budget = 0 no terms are stored, and every step updates the feature
-    weights directly. With `insert_always`, rounds in which the slope is zero add a term of coefficient 0, as the
-    released program does.
+    weights directly. With `insert_always`, rounds without a step add a term of coefficient 0, as in the program
+    released by its authors.
     """
 
     kernel: Kernel = Gaussian()

@@ -142,7 +142,7 @@ class Features(Hypothesis):
         return averaged(state["weights.coef"], state["weights.base"], state["weights.cumulative"], state["t"])
 
     def widths(self, state: State) -> Array:
-        """The factor by which the map has learned to scale each column."""
+        """The factor that a map with learned widths has found for each column; other maps raise TypeError."""
         return self.map.widths(memories.own("map", state))
 
     def relabel(self, state: State, joining: Joining) -> State:

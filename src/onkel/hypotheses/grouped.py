@@ -2,9 +2,9 @@
 
 f(x) = sum_j weight_j f_j(x),  f_j = sum_i coef_ij k_j(x_i, .) in the space of kernel j
 
-All kernels take the same steps, so sums over features are computed once and used by all kernels. A `Grouping` selects
-kernels by their RKHS norms |f_j|: by the weights in the score (`DualNorm`), or by shrinking each f_j after a round, to
-zero if its norm is small (`Proximal`).
+All f_j have the same stored examples, so kernels with the same `pair` share its sums over features. A `Grouping`
+selects kernels by their RKHS norms |f_j|: by the weights in the score (`DualNorm`), or by shrinking each f_j after a
+round, to zero if its norm is small (`Proximal`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Grouping(Part):
 
 
 class DualNorm(Grouping):
-    """weight_j = (|f_j| / |f|_q)^(q - 2) / q, with |f|_q the q-norm of the |f_j|, q = max(2, 2 ln m), m kernels.
+    """weight_j = (1/q) (|f_j| / |f|_q)^(q - 2), with |f|_q the q-norm of the |f_j|, q = max(2, 2 ln m), m kernels.
 
     weight_j f_j is the gradient of |f|_q^2 / (2 q): steps are taken in the dual, scores computed in the primal.
     """

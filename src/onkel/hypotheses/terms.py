@@ -24,15 +24,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Budget(Part):
     """How a new term enters an expansion.
 
-    `insert` is called every round, after f was shrunk. It changes f by `f.append`, `f.remove`, `f.change`, `f.add` and
-    `f.shrink`, and leaves at most `most` terms.
+    `insert` is called every round, after f was shrunk. It changes f by `f.append`, `f.enter`, `f.remove`, `f.change`,
+    `f.add` and `f.shrink`, its own columns by `f.basis[name]`, and leaves at most `most` terms. A budget that offers
+    "intercept" may also change `f.bias`.
 
     Numbers kept with each term are named in `columns`, with a kind: "scores" (one number for each output, linear in f),
     "weight" (one number that scales with f) or "number" (one number that does not). "scores" and "weight" are stored
     divided by `f.scale`. All other memory is made by `start`; its entries that depend on the outputs are named in
     `per_output`, with their kind (see `core.outputs`).
 
-    In a rule, "the oldest among equals" means that values which differ only by rounding count as equal (`core.ties`).
+    Where a rule chooses the oldest of equal terms, values that differ only by rounding are equal (`core.ties`).
 
     In a pool with a shared budget, `round.room` is the number of terms that may still be added. If it is 0, a budget
     that offers "room" removes one of its own terms first; if it has no terms, the new term is dropped.
@@ -59,7 +60,7 @@ class Budget(Part):
         return {}
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
-        """Add the new term according to this budget's rule; `coef` is None if the update offers no term."""
+        """Add the new term according to this budget's rule; `coef` is None if the update makes no step."""
         raise NotImplementedError
 
     def relabel(self, columns: State, memory: State, joining: Joining) -> tuple[State, State]:
@@ -103,7 +104,8 @@ class Terms(OnBasis):
         self.dead = self.basis.fresh({"coef": run.outputs, "born": 1})  # average="all": removed terms
         self.bias = np.zeros(run.outputs)  # stays 0 except for budgets with an intercept
         self.bias_sum = np.zeros(run.outputs)  # over the rounds
-        self.memory, self._first = memories.begin(budget, run), memories.begin(budget, run)
+        self.memory = memories.begin(budget, run)
+        self._first = memories.begin(budget, run)  # stays as it is: names and shapes to compare the memory with
 
     @property
     def base(self) -> Array:
@@ -166,7 +168,7 @@ class Terms(OnBasis):
         except TypeError as error:
             if coef is not None:
                 raise
-            told = f"{self.budget!r}.insert fails in a round without a term, where coef is None: {error}"
+            told = f"{self.budget!r}.insert failed in a round without a term (coef is None): {error}"
             raise TypeError(told) from error
         if self.n > self.budget.most:
             raise TypeError(
@@ -193,7 +195,7 @@ class Terms(OnBasis):
         self.basis.append(x, coef=inner, born=born, base=-self.cumulative * inner, **named)
 
     def change(self, coef: Array) -> None:
-        """Replace the coefficients of all terms (without the factor `scale`)."""
+        """Replace the coefficients of all terms by `coef`, which is without the factor `scale`."""
         if np.shape(coef) != self.coef.shape:
             raise TypeError(f"{self.budget!r} gives coefficients of shape {np.shape(coef)}, not {self.coef.shape}")
         if self.run.average:

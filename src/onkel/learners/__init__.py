@@ -1,1 +1,1 @@
-"""Learners: the learning loop, and learners made of learners."""
+"""Learners: the learning loop, learners made of learners, and AdaRaker."""

@@ -1,9 +1,9 @@
 """Compositions: which parts go together.
 
 Each part states in words what it needs and what it offers; only this module compares them and raises the error. A
-user's part may use its own words: a word that one part needs must be offered by another. Two words only describe a
-budget, and no part needs them: "input distances" (it compares examples in the space of inputs) and "makes points" (its
-terms need not be examples).
+user's part may use its own words: a word that one part needs must be offered by another. Words that no part needs
+describe a part to other modules and to tests: "intercept" and "room" (see `Budget`), "input distances" (a budget
+compares examples in the space of inputs) and "makes points" (its terms need not be examples).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from onkel.updates import Update
 
 # word: the part that must offer it, and the requirement as the message states it
 WORDS = {
-    "two classes": ("outputs", "two classes, which have one output"),
+    "one output": ("outputs", "one output"),
     "append-only": ("hypothesis", "a budget that only appends, such as Unlimited(), or explicit features"),
     "explicit": ("hypothesis", "explicit features"),
     "gaussian": ("hypothesis", "a Gaussian kernel"),
-    "k(x, x) not 1": ("hypothesis", "divide=True, or a kernel for which k(x, x) is not always 1"),
+    "k(x, x) not 1": ("hypothesis", "divide=True, as divide=False has no effect if k(x, x) = 1"),
     "average": ("hypothesis", "a hypothesis that keeps the average of past models, such as Expansion or Features"),
     "own step": ("hypothesis", "a budget that takes a step of its own"),
     "leaves the step": ("update", "an update that leaves the step to the budget, Defer()"),
@@ -33,7 +33,7 @@ WORDS = {
     "unit hinge": ("loss", "the loss Hinge()"),
     "logistic": ("loss", "the loss Logistic"),
     "squared": ("loss", "the loss Squared"),
-    "largest slope not 1": ("loss", "G >= 1, or a loss whose largest slope is not 1"),
+    "largest slope not 1": ("loss", "G >= 1, as the largest slope of the loss is 1"),
 }
 
 
@@ -42,7 +42,7 @@ def refuse_misfits(
 ) -> None:
     """Raise Misfit if a part needs something that no other part offers."""
     parts = (hypothesis, *hypothesis.inner, loss, update)
-    offered = frozenset().union(*(part.offers for part in parts)) | ({"two classes"} if outputs == 1 else set())
+    offered = frozenset().union(*(part.offers for part in parts)) | ({"one output"} if outputs == 1 else set())
     asked = {"hypothesis": hypothesis, "loss": loss, "update": update, "outputs": f"{outputs} outputs"}
     needed: list[tuple[Any, Words]] = [(part, part.needs) for part in parts]
     needed += [(f"average={average!r}", frozenset({"average"}))] if average else []

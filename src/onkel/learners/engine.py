@@ -7,8 +7,9 @@ y       (n,) float64: -1 or +1 (two classes), the index of a class (several), or
 weight  (n,) float64, >= 0; None: all 1. A row of weight 0 is scored, but not learned
 scores  (n, m) float64
 
-Arguments are only read during the call, and neither changed nor kept. Returned arrays belong to the caller. Labels,
-names and missing values are checked before; an engine only raises an error for numbers that would overflow.
+Arguments are only read during the call, and neither changed nor kept. Returned arrays belong to the caller. `learn` and
+`scores` do not check for NaN or wrong shapes, as estimators do that before; the errors they raise are `TooLarge`,
+`Diverged` and `Busy`. `learn_one`, `score_one` and `row` check the row.
 
 Any number of threads may predict with an engine, or one may learn: see `core.locks`.
 """
@@ -31,13 +32,13 @@ from onkel.losses import Loss
 from onkel.updates import Update
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Out = tuple[Array, Array]  # arrays for the scores of the last and of the averaged model
+Out = tuple[Array, Array]  # arrays for the scores of the current and of the averaged model
 
 
 class Engine:
     """The base class of engines; it defines the methods for a single row."""
 
-    kind: str = "python"  # or "native" (C++)
+    kind: str = "python"  # or "native" (C++): of the learning loop, also of the one inside a wrapper
     average: bool | str = False  # does `scores` use the average of past models?
     outputs: int
     dtype: Any  # of the rows
@@ -53,9 +54,9 @@ class Engine:
     atomic: bool = False  # if a call ends early, is the model that of the rows before? If not, see `Journal`
 
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> tuple[Array, Array]:
-        """Learn from each row in turn; the scores before each update, of the last and of the averaged model.
+        """Learn from each row in turn. Returns the scores before each update: by the current and by the averaged model.
 
-        The scores are written into `out`, if given, and returned. The errors of `check` are raised before anything is
+        They are also written into `out`, if given. The errors of `check` are raised before anything is
         learned. `Diverged` names the row that was not learned.
         """
         raise NotImplementedError
@@ -66,7 +67,7 @@ class Engine:
         raise NotImplementedError
 
     def check(self, X: Any, y: Array | None = None) -> None:
-        """Raise TooLarge, with the row, if numbers of a row (or target) would overflow."""
+        """Raise TooLarge if numbers of a row (or target) would overflow; the error names the row if it is known."""
         raise NotImplementedError
 
     def widen(self, keys: Array) -> None:
@@ -76,7 +77,7 @@ class Engine:
     # -- predicting
 
     def scores(self, X: Any, average: bool | None = None) -> Array:
-        """Scores of the last or the averaged model (default: the averaged one if there is one)."""
+        """Scores by the current or by the averaged model (default: by the averaged one if there is one)."""
         raise NotImplementedError
 
     # -- what is inside
@@ -147,7 +148,7 @@ class Engine:
     def learn_one(self, x: Array, y: float, weight: float = 1.0) -> None:
         """Learn from one dense row (d,)."""
         if not np.isfinite(y) or not 0 <= weight < np.inf:
-            raise ValueError(f"y must be finite and the weight >= 0, got {y} and {weight}")
+            raise ValueError(f"y must be finite, and the weight finite and >= 0, got {y} and {weight}")
         self.learn(self.row(x), np.array([y]), np.array([weight]))
 
     def score_one(self, x: Array) -> list[float]:
@@ -163,9 +164,11 @@ class Engine:
         return None
 
     def row(self, x: Array) -> Array:
-        """A checked dense row (d,), as an array of one row."""
-        if x.ndim != 1 or len(x) != self.columns:
-            raise ValueError(f"X has {x.shape[-1]} features, but the model expects {self.columns}")
+        """Check a dense row (d,); returns it as (1, d)."""
+        if x.ndim != 1:
+            raise ValueError(f"x must have shape ({self.columns},), got {x.shape}")
+        if len(x) != self.columns:
+            raise ValueError(f"X has {len(x)} features, but the model expects {self.columns}")
         if not np.isfinite(x).all():
             at = int(np.argmin(np.isfinite(x)))
             raise ValueError(f"x contains NaN or infinity in column {at}: impute or drop such examples first")

@@ -32,7 +32,10 @@ class Hedge(PoolEngine):
     # -- answers
 
     def _drawn(self, th: Array) -> Array:
-        """For each round, the weights of the drawn components; if none is drawn, of the best."""
+        """The weights th of each round, 0 for components that are not drawn.
+
+        With answer="one" the drawn component has weight 1. With "some", if none is drawn, the best keep their weights.
+        """
         draw = self.random["combination"]
         if self.sampling.answer == "one":
             return np.eye(len(self.learners))[[pick(row, draw.uniform()) for row in th]]
@@ -56,7 +59,7 @@ class Hedge(PoolEngine):
 
     @exclusive
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
-        """Learn from each row in turn; the combined scores before each update (twice: there is no average).
+        """Learn from each row in turn. Returns the combined scores before each update, twice: no model is averaged.
 
         If a component diverges, the call ends; other components may then have learned further rows (see `Journal`).
         """

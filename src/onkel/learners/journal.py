@@ -1,4 +1,4 @@
-"""Journal: restores an engine to the last row that was learned completely.
+"""Journal: rebuilds an engine at the last row that was learned completely.
 
 A call that ends early (a step that diverges, an interrupt, a part that fails, memory that runs out) may leave an engine
 half-updated: one component of a pool has learned a row, the next has not. The journal keeps an earlier state and the
@@ -44,7 +44,7 @@ class Journal:
         return self.kept + self.since_kept
 
     def keep(self, engine: Engine, keys: Array, more: int = 0) -> None:
-        """Save the current state, which is `more` rows after the last one that the journal knows of."""
+        """Save the current state of the engine, which has learned `more` rows since the last recorded one."""
         self.keys, self.state, self.kept, self.since = keys, engine.state(), self.rows_learned + more, []
 
     def learned(self, X: Any, y: Array, weight: Array | None) -> None:
@@ -57,7 +57,7 @@ class Journal:
         self.since.append((self.since_kept, (keys,)))
 
     def replay(self, engine: Engine) -> Engine:
-        """Bring a new engine, with the features of `keys`, to the recorded row."""
+        """Bring a new engine, with the features of `keys`, to the last recorded row."""
         if self.state is not None:
             engine.restore(self.state)
         for _, done in self.since:

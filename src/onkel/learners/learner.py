@@ -81,7 +81,8 @@ class Learner(Composed):
         self.run = Run(outputs, keys, np.dtype(dtype), sparse, self.average, seed)
         self.outputs, self.dtype = outputs, self.run.dtype
         self.f, self.rounds = hypothesis.start(self.run), 0
-        self.memory, self._first = memories.begin(update, self.run), memories.begin(update, self.run)
+        self.memory = memories.begin(update, self.run)
+        self._first = memories.begin(update, self.run)  # stays as it is: names and shapes to compare the memory with
 
     # -- learning
 
@@ -96,7 +97,7 @@ class Learner(Composed):
         chance: float = 1.0,
         room: float = math.inf,
     ) -> Out:
-        """Learn from each row in turn; the scores before each update, by the last and by the averaged model.
+        """Learn from each row in turn. Returns the scores before each update: by the current and by the averaged model.
 
         `chance` and `room` are passed on to every round (see `Round`).
         """
@@ -140,11 +141,15 @@ class Learner(Composed):
     def _step(self, round: Round) -> tuple[float, Array | None]:
         """The step of the update, checked for shape and range."""
         answer = self.update.step(round, self.memory)
-        shapes = [(self.outputs,), (len(round.k), self.outputs)][: 2 if "explicit" in self.update.needs else 1]
-        shrink, coef = answer if isinstance(answer, tuple) and len(answer) == 2 else (None, answer)
-        if not isinstance(shrink, Real) or not (coef is None or np.shape(coef) in shapes):
-            wanted = f"a factor and coefficients of shape {shapes[-1]} or None"
-            raise TypeError(f"{self.update!r}.step must return {wanted}, got {answer!r}")
+        shapes: list[tuple[int, ...]] = [(self.outputs,)]
+        if "explicit" in self.update.needs:  # then it may move each weight separately
+            shapes.append((len(round.k), self.outputs))
+        wanted = f"{self.update!r}.step must return a factor and coefficients of shape {shapes[-1]} or None"
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise TypeError(f"{wanted}, got {answer!r}")
+        shrink, coef = answer
+        if not isinstance(shrink, Real) or (coef is not None and np.shape(coef) not in shapes):
+            raise TypeError(f"{wanted}, got {answer!r}")
         if not math.isfinite(shrink) or (coef is not None and not sane(coef)):
             raise Diverged(beyond("the step is", shrink if coef is None else coef))
         memories.check(self.update, self.memory, self._first)

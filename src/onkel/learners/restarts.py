@@ -1,8 +1,8 @@
-"""Restarts: instances of one learner that restart every 1, 2, 4, ... rounds, weighted by their regret.
+"""Restarts: an engine for AdaRaker; instances that restart every 1, 2, 4, ... rounds, weighted by exp(-regret).
 
 After any change in a stream, some instance restarts soon. Instance j restarts in the rounds that 2^j divides, and takes
 steps of size min(1/2, eta / sqrt(2^j)). It has one linear function for each kernel, on random features that all
-instances share.
+instances share. Its regret in a round is its loss minus the loss of the whole, times its step size.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Restarts(Engine):
 
     h_j is the weight of instance j, th_jp the weight of kernel p in it, m the number of kernels:
 
-    score = sum_j h_j sum_p th_jp f_jp(x) / sum_j h_j
+    score = sum_j h_j sum_p th_jp f_jp(x) / sum_j h_j;  eta_j = min(1/2, eta / sqrt(2^j))
     f_jp <- (1 - 2 eta_j lam) f_jp - eta_j slope z_p(x);  th_jp <- th_jp exp(-eta_weights_j loss_jp), normalised,
     with eta_weights_j = min(1/2, eta_weights / sqrt(2^j));
     h_j <- h_j exp(-eta_j (loss_j - loss));  at a restart f_jp = 0, th_jp = 1 / m, h_j = eta_j
@@ -124,7 +124,8 @@ class Restarts(Engine):
 
     def features(self, x: Row) -> Array:
         """z_p(x), of shape (kernels, features)."""
-        z = self.maps[0].features(x.matrix(self.columns), self.drawn, {})  # the cosines of all, then the sines
+        # the maps have the same number of components, so one of them computes all: first the cosines, then the sines
+        z = self.maps[0].features(x.matrix(self.columns), self.drawn, {})
         return np.ascontiguousarray(z.reshape(2, len(self.maps), -1).swapaxes(0, 1)).reshape(len(self.maps), -1)
 
     def _weights(self) -> tuple[Array, Array]:
@@ -163,7 +164,7 @@ class Restarts(Engine):
 
     @exclusive
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
-        """Learn from each row in turn; the scores before each update (twice: there is no average)."""
+        """Learn from each row in turn. Returns the scores before each update, twice: no model is averaged."""
         self.check(X)
         scores = np.zeros((len(y), self.outputs))
         with np.errstate(over="ignore", invalid="ignore"):

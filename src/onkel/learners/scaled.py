@@ -8,7 +8,7 @@ z_j = (x_j - c_j) / (deviation_j sqrt(2 v)),
 so that the mean squared distance of two rows is 1, and a kernel of a given width means the same on every stream. The
 current row counts, as it is known before its target. A feature that never varied is 0. Rows are centred at the first
 row, not at the running mean: a fixed centre keeps stored rows comparable, and sparse rows stay sparse if the first one
-is. Kernels of differences do not depend on the centre.
+is. Shift-invariant kernels do not depend on the centre.
 
 The target of a regression is standardised likewise; predictions are in its original units.
 """
@@ -53,7 +53,7 @@ class Scaled(Engine):
 
     @exclusive
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
-        """Learn from each row in turn; the scores before each update (twice: there is no average)."""
+        """Learn from each row in turn. Returns the scores before each update, twice: no model is averaged."""
         X = _plain(X)
         self.check(X, y)
         counted = np.ones(len(y), dtype=bool) if weight is None else np.asarray(weight) > 0
@@ -75,7 +75,7 @@ class Scaled(Engine):
             block = slice(start, start + step)
             differences, sums = self.inputs.add(X[block], counted[block])
             after = sums.rows(slice(1, None))
-            Z[block] = differences * _units(after) * _norm(after)
+            Z[block] = differences * _inverse_deviation(after) * _norm(after)
         return Z
 
     def _sparse(self, X: Any, counted: Array) -> Any:
@@ -87,7 +87,7 @@ class Scaled(Engine):
             if counted[i]:
                 varied += int(np.count_nonzero((inputs.squares[at] == 0) & (x != 0)))
                 inputs.add_some(at, x)
-            Z.data[start:stop] = x * _units(inputs.some(at)) / np.sqrt(2 * max(varied, 1))
+            Z.data[start:stop] = x * _inverse_deviation(inputs.some(at)) / np.sqrt(2 * max(varied, 1))
         return Z
 
     def _shifted(self, X: Any) -> Any:
@@ -101,7 +101,7 @@ class Scaled(Engine):
     def _standardised(self, y: Array, counted: Array) -> tuple[Array, Array, Array]:
         """The standardised targets, and mean and standard deviation before each of them."""
         differences, sums = self.goal.add(y[:, None], counted)
-        mean, unit = sums.mean[:, 0], _units(sums)[:, 0]
+        mean, unit = sums.mean[:, 0], _inverse_deviation(sums)[:, 0]
         deviation = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
         origin = np.where(sums.count[:-1, 0] > 0, self.goal.first, 0.0)
         return (differences[:, 0] - mean[1:]) * unit[1:], mean[:-1] + origin, deviation[:-1]
@@ -110,17 +110,17 @@ class Scaled(Engine):
 
     @shared
     def scores(self, X: Any, average: bool | None = None) -> Array:
-        """Scores of the rows, scaled with the current units."""
+        """Scores of the rows, scaled by the current deviations."""
         X = _plain(X)
         Z: Any = self._shifted(X) if sp.issparse(X) else X - self.inputs.first
-        unit = _units(self.inputs.now) * _norm(self.inputs.now)
+        unit = _inverse_deviation(self.inputs.now) * _norm(self.inputs.now)
         if sp.issparse(Z):
             Z.data *= unit[Z.indices]
         else:
             Z = Z * unit
         scores = np.asarray(self.learner.scores(Z))
         if self.target and self.goal.count:
-            unit = _units(self.goal.now)[0]
+            unit = _inverse_deviation(self.goal.now)[0]
             scores = scores * (1 / unit if unit > 0 else 0.0) + (self.goal.now.mean + self.goal.first)
         return scores
 
@@ -184,8 +184,10 @@ class Scaled(Engine):
         own = {name: state[f"scaling.{name}"] for name in ("first", "sums", "squares", "goal")}
         shapes = dict.fromkeys(own, (self.columns,)) | {"goal": (3,)}
         for name, a in own.items():
-            if a.shape != shapes[name] or not np.isfinite(a).all():
-                raise ValueError(f"'scaling.{name}' has shape {a.shape}, or numbers that are not finite")
+            if a.shape != shapes[name]:
+                raise ValueError(f"'scaling.{name}' has shape {a.shape}, not {shapes[name]}")
+            if not np.isfinite(a).all():
+                raise ValueError(f"'scaling.{name}' has numbers that are not finite")
         self.learner.restore({name: a for name, a in state.items() if not name.startswith("scaling.")})
         rows = int(state["scaling.rows"])
         self.inputs = Moments.of(rows, own["first"], own["sums"], own["squares"])
@@ -199,7 +201,7 @@ def _plain(X: Any) -> Any:
     return sp.csr_array((np.asarray(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
 
 
-def _units(sums: Sums) -> Array:
+def _inverse_deviation(sums: Sums) -> Array:
     """1 / standard deviation; 0 for features that never varied."""
     deviation = sums.deviation
     return np.asarray(np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0))

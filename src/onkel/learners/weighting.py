@@ -1,6 +1,7 @@
 """How a pool weights its components, and which of them take part in a round.
 
-The weight th_i of component i is proportional to exp(-rate * faults_i), where faults_i is the sum of its faults so far.
+The weight th_i (theta) of component i is proportional to exp(-rate * faults_i). A fault is the loss by which a
+component is judged in a round, such as 1 for a mistake; faults_i is the sum of its faults so far.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Weighting(Part):
-    """What counts as a fault, and by how much a fault lowers the weight."""
+    """What counts as a fault (the loss of a component in a round), and by how much a fault lowers its weight."""
 
     @property
     def rate(self) -> float:
@@ -41,7 +42,8 @@ class Weighting(Part):
 class ByMistakes(Weighting):
     """th_i <- th_i * discount if component i was wrong, then normalised. With `discount` 1 the weights stay equal.
 
-    With two classes a score of 0 is wrong, except with `strict`.
+    With two classes a score of 0 counts as wrong for both, or with `strict` for neither. (As a prediction, it is the
+    second class.)
     """
 
     discount: float = 0.99

@@ -1,7 +1,7 @@
 """The compiled module, and the choice between it and the Python engine.
 
-Only this package imports `_core`. The environment variable ONKEL_ENGINE=python chooses the Python engine for the whole
-process, `with use_engine("python"):` for learners made in the block; "native" makes a missing twin an error.
+Only this package imports `_core`. The environment variable ONKEL_ENGINE=python makes the Python engine the default of a
+process, `with use_engine("python"):` chooses it while the block runs; "native" makes a missing twin an error.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ def description() -> str:
 
 @contextmanager
 def use_engine(engine: str) -> Iterator[None]:
-    """Within the block, new learners run on "python", on "native", or on the fastest available engine ("auto")."""
+    """While the block runs, new learners use "python", "native", or the fastest available engine ("auto").
+
+    The choice holds for the whole process: learners that other threads make meanwhile use it, too.
+    """
     global _choice
     if engine not in _CHOICES:
         raise ValueError(f"engine must be one of {_CHOICES}, got {engine!r}")
