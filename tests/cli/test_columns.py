@@ -243,7 +243,7 @@ def test_hashed_texts_are_not_cut_to_a_model_of_something_else(tmp_path: Path, c
     data.write_text("a,b,y\n1,red,0\n0,blue,1\n")
     words = [data, "--target", "y", "--encode", "hash"]
     onkel.PAClassifier().partial_fit(np.eye(2), [0, 1]).save(file)
-    sentence = "hashed, X has 1025 features, but the examples before had 2"
+    sentence = "X has 1025 features with hashed texts, but the examples before had 2"
     assert sentence in refused(capsys, "predict", file, *words)
     assert sentence in refused(capsys, "run", *words, "--checkpoint", file)
     (block,) = datasets.chunks(data, target="y", encode="hash")
