@@ -210,8 +210,9 @@ def test_what_is_not_finite_is_null_in_json() -> None:
 
 
 def test_problems_are_told_in_a_sentence(table: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert "needs a target column (--target NAME); its columns are a, b, id, answer, level" in refused(
-        capsys, "race", table
+    assert (
+        "needs a target column: target= (at the shell --target NAME); its columns are a, b, id, answer, level"
+        in refused(capsys, "race", table)
     )
     assert "no column 'Answer'" in refused(capsys, "race", table, "--target", "Answer")
     assert "line 2, column 'id': 'row 0' is not a number" in refused(capsys, "race", table, "--target", "answer")
