@@ -13,7 +13,7 @@ from onkel.faces.classifier import Classifier
 from onkel.faces.estimator import Estimator
 from onkel.kernels import Gaussian
 
-# The algorithms that race if none are named. Their settings were picked by hand on the embedded streams, the same for
+# The algorithms that race if none are named. Their settings were picked by hand on the demo streams, the same for
 # all of them; they are reasonable where features, and the targets of regression, are of order one.
 LINEUP: dict[str, dict[str, dict[str, Any]]] = {
     "classification": {
