@@ -20,7 +20,7 @@ from onkel import datasets
 from onkel.algorithms import Entry, find
 from onkel.cli import algorithms, main, models, progress, race, show
 from onkel.cli.commands import COMMANDS
-from onkel.cli.lineup import BUDGETS, LINEUP, WIDTHS
+from onkel.cli.lineup import BUDGETS, GAMMAS, LINEUP
 from onkel.core.wording import counted
 from onkel.datasets.sources import Source
 from onkel.evaluation import report
@@ -193,7 +193,7 @@ def test_the_lineup_exists() -> None:
         for name, settings in line.items():
             (entry,) = (entry for entry in onkel.catalogue() if entry.name == name)
             entry.classes[task](**settings)
-    assert set(WIDTHS) == set(BUDGETS) == set(datasets.DEMO)
+    assert set(GAMMAS) == set(BUDGETS) == set(datasets.DEMO)
 
 
 def test_what_is_not_finite_is_null_in_json() -> None:
@@ -210,8 +210,9 @@ def test_what_is_not_finite_is_null_in_json() -> None:
 
 
 def test_problems_are_told_in_a_sentence(table: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert "needs a target column (--target NAME); its columns are a, b, id, answer, level" in refused(
-        capsys, "race", table
+    assert (
+        "needs a target column: target= (at the shell --target NAME); its columns are a, b, id, answer, level"
+        in refused(capsys, "race", table)
     )
     assert "no column 'Answer'" in refused(capsys, "race", table, "--target", "Answer")
     assert "line 2, column 'id': 'row 0' is not a number" in refused(capsys, "race", table, "--target", "answer")
@@ -323,19 +324,19 @@ def test_orders_of_what_keeps_its_order(table: Path, capsys: Capture) -> None:
     assert "onkel: drift keeps its order, so it is run once and not 5 times\n" in capsys.readouterr().err
 
 
-def test_learners_stand_beside_the_trivial_answer(capsys: Capture, tmp_path: Path) -> None:
+def test_learners_stand_beside_the_baseline(capsys: Capture, tmp_path: Path) -> None:
     options = ["breast_cancer", "--limit", "100", "--seed", "1"]
     stream = datasets.load("breast_cancer")
     expected = trivial(stream.y[stream.order(0, seed=1)[:100]], "classification")
     for words in (["race", *options, "--algorithms", "PA"], ["tune", *options, "--try", "gamma=0.1", "--quiet"]):
         assert main(words) == 0
-        assert f"to compare: {100 * expected:.1f} % by answering the most frequent" in capsys.readouterr().out
+        assert f"baseline: {100 * expected:.1f} % (most frequent class so far)" in capsys.readouterr().out
         assert main([*words, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert found.get("races", [found])[0]["trivial"] == expected
     page = tmp_path / "race.html"
     assert main(["race", *options, "--algorithms", "PA", "--report", str(page)]) == 0
-    assert f"To compare: {100 * expected:.1f} % by answering the most frequent" in page.read_text(encoding="utf-8")
+    assert f"Baseline: {100 * expected:.1f} % (most frequent class so far)" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("name", "meant"), [("FODG", "FOGD"), ("bsgd m", "BSGD-M"), ("projektron", "Projectron")])
@@ -422,7 +423,7 @@ def test_no_number_is_cut(columns: int, capsys: Capture, monkeypatch: pytest.Mon
     )  # each % is a word, the best has no p
     said = " ".join(out.split())
     assert ("no room for KiB" in said) == (columns < 200)
-    assert "p: chance that orders alone make such a distance from the best" in said
+    assert "p: p-value of the difference from the best" in said
 
 
 def test_small_chances_and_large_errors_are_written_out() -> None:
@@ -434,9 +435,9 @@ def test_small_chances_and_large_errors_are_written_out() -> None:
 def test_a_pool_of_learners_says_what_it_counts(capsys: Capture) -> None:
     words = ["race", "breast_cancer", "--limit", "100", "--quiet", "--algorithms"]
     assert main([*words, "AutoKernel"]) == 0
-    assert "SV: more than examples where a pool of learners adds up" in capsys.readouterr().out
+    assert "SV of a pool: the sum over its components" in capsys.readouterr().out
     assert main([*words, "PA"]) == 0
-    assert "SV: more" not in capsys.readouterr().out
+    assert "SV of a pool" not in capsys.readouterr().out
 
 
 def test_a_pipe_gets_no_control_characters(table: Path) -> None:

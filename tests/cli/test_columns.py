@@ -48,8 +48,9 @@ def test_columns_are_found_by_name(table: Path, tmp_path: Path, capsys: Capture)
     wider = tmp_path / "wider.csv"
     wider.write_text("".join(f"{line},{'c' if i == 0 else i}\n" for i, line in enumerate(table.read_text().split())))
     for words in (["predict", files[0], wider], ["run", wider, "--checkpoint", files[0]]):
-        assert "has columns that the model has not learned from: c; leave them out (--drop c)" in refused(
-            capsys, *words
+        assert (
+            "has columns that the model has not learned from: c; leave them out by drop=['c'] (at the shell --drop c)"
+            in refused(capsys, *words)
         )
         said(capsys, *words, "--drop", "c")
     said(capsys, "run", table, "--checkpoint", files[1])
@@ -183,7 +184,7 @@ def test_a_table_of_texts_that_grows_ends_with_the_model_of_one_run(tmp_path: Pa
         (["--encode", "onehot"], ["--target", "size"], "was begun with --target y; omit --target size"),
         (["--encode", "onehot"], ["--drop", "size"], "lacks columns that the model has learned from: size"),
         (["--encode", "onehot", "--missing", "drop"], ["--missing", "mean"], "was begun with --missing drop; omit"),
-        (["--drop", "kind"], [], "'big' is not a number, as those before were"),
+        (["--drop", "kind"], [], "'big' is not a number like those before"),
     ],
 )
 def test_a_file_goes_on_as_it_was_begun(
@@ -207,7 +208,7 @@ def test_what_is_missing_later_may_be_filled(tmp_path: Path, capsys: Capture) ->
     words = ["run", data, "--target", "y", "--checkpoint", file]
     said(capsys, *words)
     data.write_text("".join(["a,y\n", *rows, ",1\n"]))
-    assert "(--missing mean)" in refused(capsys, *words)
+    assert "(at the shell --missing mean)" in refused(capsys, *words)
     said(capsys, *words, "--missing", "mean")
     assert Follower.load(file).seen == 61
     assert Follower.load(file).schema.sums.tolist() == [sum(i % 7 for i in range(60))]
@@ -243,7 +244,7 @@ def test_hashed_texts_are_not_cut_to_a_model_of_something_else(tmp_path: Path, c
     data.write_text("a,b,y\n1,red,0\n0,blue,1\n")
     words = [data, "--target", "y", "--encode", "hash"]
     onkel.PAClassifier().partial_fit(np.eye(2), [0, 1]).save(file)
-    sentence = "hashed, X has 1025 features, but the examples before had 2"
+    sentence = "X has 1025 features with hashed texts, but the examples before had 2"
     assert sentence in refused(capsys, "predict", file, *words)
     assert sentence in refused(capsys, "run", *words, "--checkpoint", file)
     (block,) = datasets.chunks(data, target="y", encode="hash")

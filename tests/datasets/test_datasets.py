@@ -245,7 +245,7 @@ def test_csv_longer_than_one_batch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "target", "words"),
     [
-        ("a,b\n1,2\n", None, r"needs a target column \(--target NAME\); its columns are a, b"),
+        ("a,b\n1,2\n", None, r"needs a target column: target= \(at the shell --target NAME\); its columns are a, b"),
         ("a,b\n1,2\n", "c", "no column 'c'; its columns are a, b"),
         ("a,a\n1,2\n", "a", "2 columns named 'a'"),
         ("a\n1\n2\n", "a", "no feature column besides the target 'a'"),
@@ -255,7 +255,7 @@ def test_csv_longer_than_one_batch(tmp_path: Path) -> None:
         (
             "a,b\n1,2\n,4\n",
             "b",
-            r"line 3, column 'a': the value is missing \(in these 2 rows: a 1\); .* \(--missing mean\)",
+            r"line 3, column 'a': the value is missing \(in these 2 rows: a 1\); .* \(at the shell --missing mean\)",
         ),
         ("a,b\n1,2\nNA,4\n", "b", "line 3, column 'a': the value is missing"),
         ("a,b\n1,2\nnan,4\n", "b", "line 3, column 'a': the value is missing"),
@@ -317,7 +317,7 @@ def test_libsvm_problems(tmp_path: Path) -> None:
     path = written(tmp_path, "1 a:b\n", "data.svm")
     with pytest.raises(DataError, match="line 1: 'a:b' is no pair column:value"):
         datasets.read(path)
-    with pytest.raises(DataError, match="omit --target"):
+    with pytest.raises(DataError, match=r"omit target \(at the shell --target\)"):
         datasets.read(path, target="y")
 
 

@@ -257,8 +257,8 @@ def test_csv_quotes_run_over_blocks(tmp_path: Path, engine: str) -> None:
 def test_csv_problems_in_a_later_block_have_their_line(tmp_path: Path, engine: str) -> None:
     good = "".join(f"{i},{i % 2}\n" for i in range(1000))
     for bad, words in (
-        ("x,1\n", "line 1003, column 'a': 'x' is not a number, as those before were"),
-        ("1,x\n", "line 1003, column 'y': the target 'x' is not a number, as those before were"),
+        ("x,1\n", "line 1003, column 'a': 'x' is not a number like those before"),
+        ("1,x\n", "line 1003, column 'y': the target 'x' is not a number like those before"),
         ("1,\n", "line 1003, column 'y': the target is missing"),
         (",1\n", "line 1003, column 'a': the value is missing"),
         ("1\n", "line 1003: 1 cells where the header names 2 columns"),
@@ -312,7 +312,7 @@ def test_csv_of_an_old_machine(tmp_path: Path) -> None:
 
 
 def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="has 2 columns named 'a'; rename the others"):
+    with pytest.raises(DataError, match="has 2 columns named 'a'; rename all but one"):
         read(written(tmp_path, b"a,a,y\n1,2,0\n3,4,1\n", "x.csv"), target="y")
 
 

@@ -245,7 +245,7 @@ def test_what_makes_no_learner_is_left_out() -> None:
     tuned = onkel.tune(settings, X := np.eye(4), y := ["a", "b", "a", "b"])
     assert tuned.refused == {"NORMA eta=16 lam=0.1": "NORMAClassifier.lam must be < 1 / eta = 0.0625, got 0.1"}
     assert len(tuned.candidates) == 3
-    with pytest.raises(ValueError, match=r"no setting makes a learner: .* got 0\.1$"):
+    with pytest.raises(ValueError, match=r"no setting is valid: .* got 0\.1$"):
         onkel.tune(grid(onkel.NORMAClassifier(), eta=[16.0], lam=[0.1, 1.0]), X, y)
     assert "C" not in tuning.values(onkel.OMKCClassifier())
     assert "C" in tuning.values(onkel.OMKCClassifier(component="pa"))
@@ -332,7 +332,7 @@ def test_the_shell_counts_what_it_left_out(capsys: Capture) -> None:
     words = ["tune", "breast_cancer", "--algorithms", "NORMA,PA", "--quiet", "--limit", "50", "--try", "gamma=0.1"]
     assert main(words) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "2 settings left out that make no learner, such as: NORMAClassifier.lam must be < 1 / eta = 0.0625" in told
+    assert "2 invalid settings left out, such as: NORMAClassifier.lam must be < 1 / eta = 0.0625" in told
 
 
 def test_problems_of_tuning(capsys: Capture) -> None:
@@ -341,7 +341,7 @@ def test_problems_of_tuning(capsys: Capture) -> None:
         capsys, "digits", "--try", "width=1"
     )
     both = refused(capsys, "digits", "--try", "eta=1,3", "--set", "eta=2")
-    assert "eta is both to be set and to be tried; omit --set eta or --try eta" in both
+    assert "eta is given to both --set and --try; omit --set eta or --try eta" in both
     assert "cannot be tuned at the cost of 2.0 runs: allow 5 or more" in refused(capsys, "digits", "--cost", "2")
     assert "KLMS does regression, not classification" in refused(capsys, "digits", "--algorithms", "KLMS")
     assert "FOGDClassifier.components" in refused(capsys, "digits", "--try", "components=-1")

@@ -72,7 +72,7 @@ def term_diagonals(f: Terms) -> Array:
 
 
 def own_output(coef: Array) -> Array:
-    """The output of each perceptron term's label: the only output, or the class with the positive coefficient."""
+    """The output of each term's label, for perceptron steps: 0, or the class whose coefficient is positive."""
     return np.argmax(coef, axis=1) if coef.shape[1] > 1 else np.zeros(len(coef), dtype=int)
 
 

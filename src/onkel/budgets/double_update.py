@@ -1,10 +1,10 @@
 """Double updates: the dual is maximised over the new term and the old term it conflicts with most.
 
 Let f = sum_i a_i k(x_i, .) with a_i = g_i y_i. If 0 <= g_i <= limit_i (C times the weight of the example), the g_i are
-a feasible point of the dual of the hinge loss, D = sum_i g_i - |f|^2 / 2. The box of term i is this interval for a_i.
-If the coefficients change by -v, f changes by -Df with Df = sum_i v_i k(x_i, .), and D changes by
-DA = -sum_i v_i (y_i - f(x_i)) - |Df|^2 / 2. Each term stores f at its own example (column `score`) and its limit
-(column `limit`), both divided by scale.
+a feasible point of the SVM's dual, and the dual objective is sum_i g_i - |f|^2 / 2. The box of term i is this interval
+for a_i. If v is subtracted from the coefficients, the dual objective changes by
+gain(v) = -sum_i v_i (y_i - f(x_i)) - |sum_i v_i k(x_i, .)|^2 / 2. Each term stores f at its own example (column
+`score`) and its limit (column `limit`), both divided by scale.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from onkel.updates.base import Round
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-RIDGE = 1e-10  # on the diagonal of K, relative to it: if K is singular, the solution is that of minimum norm
+# On the diagonal of K, relative to it: if K is singular, the solution is that of minimum norm. It is larger than
+# core.linalg.RIDGE, which only lets factorisations succeed.
+RIDGE = 1e-10
 
 
 class Boxed(Budget):
@@ -40,6 +42,7 @@ class Boxed(Budget):
         return super().needs | {"leaves the step", "one output", "unit hinge"}
 
     def _refuse_bad_steps(self) -> None:
+        """Raise an error if C or rho is out of range."""
         self._positive("C")
         self._finite("C")
         self._nonnegative("rho")
@@ -79,7 +82,7 @@ def limit_of(round: Round, C: float) -> float:
 
 
 def climb(f: Terms, round: Round, k: Array, limit: float, rho: float) -> bool:
-    """The update of `DoubleUpdate`, if there is a loss; k is the kernel row of the example. Was a term added?"""
+    """Do the update of `DoubleUpdate` if the loss is positive; return if a term was added. k is the kernel row."""
     y, s = round.y, float(f.scores(k)[0])
     loss = 1 - y * s
     if loss <= 0:
@@ -156,7 +159,7 @@ def move(f: Terms, step: Array, change: Array) -> None:
 class DualAscent(Bounded, Boxed):
     """`DoubleUpdate` on a budget: when full, a term is removed first, and the loss is computed again (BDUOL).
 
-    The term with the largest DA is removed; `cheap`: the one that "remove" would choose. The removed term is projected
+    The term whose removal has the largest gain is removed; `cheap`: the one that "remove" would choose. It is projected
     on others, as far as their boxes allow: on none ("remove"); on the term nearest in feature space ("nearest"); on all
     terms, with coefficients clipped to the boxes ("approximate"); or on all terms, at the least distance within the
     boxes ("project"). Terms whose coefficient becomes 0 are removed, too.
@@ -226,7 +229,7 @@ class DualAscent(Bounded, Boxed):
         return k
 
     def _ascents(self, box: Box, diagonal: Array, memory: Memory) -> Array:
-        """DA of removing each term; with `cheap`, of removing it without projection."""
+        """The gain of removing each term; with `cheap`, of removing it without projection."""
         removal = -box.a * box.slack - box.a**2 * diagonal / 2
         if self.cheap or self.maintenance == "remove":
             return np.asarray(removal)
@@ -246,7 +249,7 @@ class DualAscent(Bounded, Boxed):
         return i, np.where(i < 0, 0.0, np.clip(part, box.least[i] - box.a[i], box.most[i] - box.a[i]))
 
     def _share(self, box: Box, j: int, memory: Memory, row: Array | None = None) -> Array:
-        """The v of removing term j; with `row`, the row of K^-1, a less accurate result."""
+        """The v that removes term j and projects it on the others; less accurate from `row`, row j of K^-1."""
         K, factor = memory["K"], memory["factor"]
         v = box.clip(box.a[j] * (residual(factor, K, j) if row is None else row / row[j]), j)
         if self.maintenance == "approximate":

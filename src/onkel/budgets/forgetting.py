@@ -26,7 +26,8 @@ class Forget(Bounded):
     Psi(s phi, phi mu) + Q <= (15/32) M. Here s is the |coefficient| of the oldest term r, mu the margin of its example
     after the new term entered, and M the number of updates. Psi(l, m) = l^2 + 2 l (1 - m), and Q is the sum of the Psi
     of earlier removals.
-    `absolute` takes mu = |f(x_r)| (regression). `legacy_root` repeats the wrong root of a released program.
+    `absolute` takes mu = |f(x_r)| (regression). `legacy_root` takes the other root, as the program released by the
+    authors of lu2017scalable does by mistake.
     """
 
     traits: ClassVar[tuple[str, ...]] = ("room",)

@@ -21,7 +21,7 @@ from onkel.updates.base import Round
 Array = np.ndarray[Any, np.dtype[Any]]
 
 GRID = 400  # nodes of the table, in each direction
-LATER = 0.5  # added to the round of entry of a merged point: it is younger than the example of that round
+LATER = 0.5  # `born` of a merged point is its round plus this: it is younger than the example of that round
 
 
 class Merge(Bounded):

@@ -54,9 +54,9 @@ class Project(Budget):
 
     A `rule` adds margin steps (Projectron++), for the Hinge and a Perceptron. If the prediction is right but the loss l
     is in (0, 1), the projected step is multiplied by tau. Let p = k(x, x) - delta^2.
-    "icml": tau = min(l / p, 1) if 2 l - tau p - 2 U delta >= 0, else 0.
+    "icml": tau = min(l / p, 1) if 2 l - tau p - 2 U delta >= 0, else 0. U bounds the norm of the competitor.
     "jmlr": tau = min(l / p, 2 (l - delta / tolerance) / p, 1) if l > delta / tolerance, else 0.
-    With `strict_sign` a score of 0 is a right prediction for a positive example.
+    With `strict_sign` a score of 0 counts as a right prediction if y = +1 (two classes).
     """
 
     budget: int | None = None
@@ -165,8 +165,8 @@ class Refit(Bounded):
     Term r is projected on the new term ("simple"), on the new term and the stored term nearest to r ("nearest"), or on
     all others ("projecting"). The r with the least |coef_r|^2 |residual_r|^2 is replaced; the oldest among equals.
 
-    "plain" removes a term without projection. It is the r with the least |f^r - f|^2 / 2 + C l(f^r), where f is the
-    function before the new term, f^r that with the new term and without r, and l the hinge loss. A sample weight
+    "plain" removes a term without projection: the r with the least |f^r - f|^2 / 2 + C l(f^r). Here f has all old
+    terms but not the new one, f^r has the new one but not r, and l is the hinge loss of the example. A sample weight
     multiplies C.
     """
 
@@ -220,7 +220,7 @@ class Refit(Bounded):
         return oldest_of_least(size2 * residual, f.born, float((size2 * term_diagonals(f)[:-1]).max()))
 
     def _redistribute(self, f: Terms, round: Round, k: Array, memory: Memory) -> int:
-        """Add the projection of a term to the others, and return the term's slot.
+        """Choose a term to remove, add its projection to the others (not for "plain"), and return its slot.
 
         `k` is the kernel row of the new example, itself included.
         """

@@ -1,8 +1,8 @@
 """Budgets of dictionary learners: which examples become terms, and which terms are removed (compression).
 
-The cost of removing terms is the RKHS norm by which f changes when it is projected on the remaining terms. With K the
-kernel matrix of the terms, the cost of term i alone is |coef_i| / sqrt(K^-1[i, i]); the cost of a set Q of terms is the
-square root of coef_Q' (K^-1[Q, Q])^-1 coef_Q. Budgets that keep a `Factor` never store an example that depends
+The error of removing terms is the RKHS norm by which f changes when it is projected on the remaining terms; the cost is
+its square. With K the kernel matrix of the terms, the cost of term i alone is |coef_i|^2 / K^-1[i, i]; the cost of a
+set Q of terms is coef_Q' (K^-1[Q, Q])^-1 coef_Q. Budgets that keep a `Factor` never store an example that depends
 linearly on the terms, as the terms express its step exactly.
 """
 
@@ -29,12 +29,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def costs(f: Terms, factor: Factor) -> Array:
-    """The squared cost of removing each term alone."""
+    """The cost of removing each term alone."""
     return np.asarray(f.scale**2 * np.square(f.coef).sum(axis=1) / factor.diagonal())
 
 
 def joint_costs(f: Terms, factor: Factor, slots: Array) -> Array:
-    """The squared costs of removing the first, the first two, ... of these terms together."""
+    """The costs of removing the first, the first two, ... of these terms together."""
     if len(slots) == 0:
         return np.zeros(0)
     R = np.linalg.qr(factor.inverse_columns(slots), mode="r")  # K^-1[Q, Q] = R' R
@@ -71,7 +71,7 @@ def ranked(values: Array, born: Array, count: int) -> Array:
 
 
 class Compress(Budget):
-    """Every term enters; then terms are removed at a cost of at most error * (eta_t / eta_1)^2 per round.
+    """Every term enters; then terms are removed, with an error of at most error * (eta_t / eta_1)^2 per round.
 
     eta_t / eta_1 is 1, 1 / t or 1 / sqrt(t), according to `schedule`.
     """
@@ -94,7 +94,7 @@ class Compress(Budget):
         self.compress(f, memory, error * error)
 
     def compress(self, f: Terms, memory: Memory, allowed: float) -> None:
-        """Remove terms at a squared cost of at most `allowed`."""
+        """Remove terms at a cost of at most `allowed`, a squared error."""
         raise NotImplementedError
 
 
@@ -110,7 +110,7 @@ class Pursue(Compress):
 
 
 class PursueTogether(Compress):
-    """All terms are removed whose own cost is within the limit; then some are put back until the joint cost is, too.
+    """Terms whose own cost is within the limit are removed; then some are put back until the joint cost is, too.
 
     The terms to put back are drawn at random, or taken in the order of their own cost, the largest first ("largest").
     """
@@ -140,7 +140,7 @@ class PursueTogether(Compress):
             else:
                 left = list(range(len(cheap)))
                 order = np.array([left.pop(memory["random"].below(len(left))) for _ in cheap])
-            cheap = cheap[order[::-1]]  # the last to be put back comes first, so that as many as possible are removed
+            cheap = cheap[order[::-1]]  # the last to be put back first; as many as allowed are removed
             joint = joint_costs(f, factor, cheap)
             cheap = cheap[: max(1, int(np.searchsorted(joint, allowed, side="right")))]
         remove_together(f, factor, cheap)
@@ -169,9 +169,9 @@ class SelectSubset(Compress):
 
 
 class InsertRemove(Budget):
-    """A step farther than `insert_error` from its projection becomes a term, others are projected; then `pursue`.
+    """A step farther than `insert_error` from its projection becomes a term; otherwise its projection is added.
 
-    Terms are removed as by `Pursue(remove_error)`.
+    Then terms are removed as by `Pursue(remove_error)`.
     """
 
     insert_error: float = 0.01
@@ -208,7 +208,8 @@ def cosines(f: Terms, round: Round) -> Array:
 class Dissimilarity(Budget):
     """A step becomes a term if the cosine of its example with every term is < 1 / threshold, else it is projected.
 
-    The cosine is k(x_i, x) / sqrt(k(x_i, x_i) k(x, x)). (The report states this as 1 / cosine > threshold.)
+    The cosine is k(x_i, x) / sqrt(k(x_i, x_i) k(x, x)). (The term report "Efficient
+    online sparse kernel learning" states this as 1 / cosine > threshold.)
     """
 
     threshold: float = 2.0

@@ -55,8 +55,8 @@ class WeightedSvm:
         """SMO steps, each on one weight or, with a bias, on a pair chosen by its gain; at most one step per weight."""
         floor = max(1e-12 * self.diagonal.max(), TINY)
         for _ in self.v:
-            up, down = self._wishes()
-            if not self._missed(up, down) > self._attainable():
+            up, down = self._kkt_bounds()
+            if not self._violation(up, down) > self._tolerance():
                 return
             if self.bias:
                 i = first_of_largest(up, 1e-6 * self.precision)
@@ -88,7 +88,7 @@ class WeightedSvm:
                 return
 
     def is_solved(self) -> bool:
-        return not self._missed(*self._wishes()) > self._attainable()
+        return not self._violation(*self._kkt_bounds()) > self._tolerance()
 
     def constant(self) -> float:
         """b: the midpoint of the minimisers of the loss sum_i high_i max(0, 1 - F_i - b) - low_i max(0, 1 + F_i + b).
@@ -102,18 +102,19 @@ class WeightedSvm:
         slope, nothing = np.cumsum(rises[order]) - self.high.sum(), BALANCED * self.high.sum()
         return float(at[order[np.argmax(slope >= -nothing)]] + at[order[np.argmax(slope > nothing)]]) / 2
 
-    def _wishes(self) -> tuple[Array, Array]:
+    def _kkt_bounds(self) -> tuple[Array, Array]:
         """The bounds of the KKT conditions: v_i should increase if b < up_i, and decrease if b > down_i."""
         up = np.where(self.v < self.high, np.where(self.v < self.corner, 1.0, -1.0) - self.F, -math.inf)
         down = np.where(self.v > self.low, np.where(self.v > self.corner, -1.0, 1.0) - self.F, math.inf)
         return up, down
 
-    def _missed(self, up: Array, down: Array) -> float:
+    def _violation(self, up: Array, down: Array) -> float:
         """The largest violation of a KKT condition."""
         most, least = float(up.max()), float(down.min())
         return most - least if self.bias else max(most, -least)
 
-    def _attainable(self) -> float:
+    def _tolerance(self) -> float:
+        """The violation that counts as none: `precision`, or the rounding of F if that is larger."""
         return max(self.precision, len(self.v) * EPSILON * float(self.diagonal.max() * np.abs(self.v).sum()))
 
     def _ends(self, i: Array, change: Array) -> Array:
@@ -140,7 +141,7 @@ class WeightedSvm:
         if not self.bias:
             change = solve(K, pull, ridge)
             return change, float(pull @ change)
-        K, pull = K[:-1, :-1] - K[-1, :-1] - K[:-1, -1:] + K[-1, -1], pull[:-1] - pull[-1]  # the last keeps the sum
+        K, pull = K[:-1, :-1] - K[-1, :-1] - K[:-1, -1:] + K[-1, -1], pull[:-1] - pull[-1]  # the last keeps sum v
         change = solve(K, pull, ridge)
         return np.append(change, -change.sum()), float(pull @ change)
 

@@ -1,7 +1,7 @@
 """The shell command `onkel`: one file per command, and a table of them in `commands`.
 
 The only package that prints. Results go to standard output, progress and problems to standard error.
-Exit status: 0 done, 2 a problem of the input (told in one sentence), 130 interrupted.
+Exit status: 0 done, 2 a problem that one sentence reports, 130 after Ctrl-C, 143 after SIGTERM (`onkel run`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def shell() -> NoReturn:
     """The command as a process of its own."""
     status = main()
-    if threading.active_count() > 1:  # learners that were interrupted: ending the interpreter under native code aborts
+    if threading.active_count() > 1:  # interrupted learners still run; exit without clean-up, which would crash them
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)

@@ -1,4 +1,4 @@
-"""onkel completion: what the shell should offer after onkel and the tabulator, for bash, zsh and fish."""
+"""onkel completion: a script by which the Tab key completes onkel's commands and options in bash, zsh or fish."""
 
 from __future__ import annotations
 

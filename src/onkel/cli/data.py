@@ -54,8 +54,8 @@ def _list(arguments: argparse.Namespace) -> int:
     console.print(rows)
     print(f"\ndata folder: {datasets.folder()} (the environment variable ONKEL_DATA names another)")
     print("task: C classification, R regression")
-    print("where: fetch, not here but for onkel data fetch NAME; in part, fewer rows are here;")
-    print("       nowhere, no public address")
+    print("where: fetch = onkel data fetch NAME downloads it; in part = only some of its rows are here;")
+    print("       nowhere = no public address")
     return 0
 
 

@@ -13,7 +13,7 @@ from onkel.faces.classifier import Classifier
 from onkel.faces.estimator import Estimator
 from onkel.kernels import Gaussian
 
-# The algorithms that race if none are named. Their settings were picked by hand on the embedded streams, the same for
+# The algorithms that race if none are named. Their settings were picked by hand on the demo streams, the same for
 # all of them; they are reasonable where features, and the targets of regression, are of order one.
 LINEUP: dict[str, dict[str, dict[str, Any]]] = {
     "classification": {
@@ -58,8 +58,8 @@ LINEUP: dict[str, dict[str, dict[str, Any]]] = {
         "AutoKernel": {},
     },
 }
-# Width of the Gaussian kernel and budget for the embedded streams.
-WIDTHS = {"breast_cancer": 0.02, "digits": 0.25, "drift": 5.0, "diabetes": 0.05}
+# gamma of the Gaussian kernel, and the budget, for the streams of the demo.
+GAMMAS = {"breast_cancer": 0.02, "digits": 0.25, "drift": 5.0, "diabetes": 0.05}
 BUDGETS = {"breast_cancer": 30, "digits": 100, "drift": 100, "diabetes": 60}
 BUDGET = 100
 
@@ -94,7 +94,7 @@ def _face(entry: Entry, stream: Stream) -> type[Estimator] | None:
 
 def models(entries: list[Entry], stream: Stream, arguments: argparse.Namespace) -> dict[str, Any]:
     """Fresh learners by name, with the settings of the line-up and those of the command line."""
-    gamma = arguments.gamma or WIDTHS.get(stream.name)
+    gamma = arguments.gamma or GAMMAS.get(stream.name)
     common: dict[str, Any] = {"random_state": arguments.seed}
     if gamma is not None:
         common["kernel"] = Gaussian(gamma)

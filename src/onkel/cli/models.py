@@ -56,9 +56,11 @@ def make(name: str, task: Task, settings: dict[str, Any], schema: Schema | None 
     for key, value in settings.items():
         try:
             model.set_params(**{parameter(key): value})
-        except (ValueError, TypeError):
-            known = ", ".join(["gamma", *model.get_params(deep=False)])
-            raise Problem(f"{entry.name} has no parameter {key!r} that could be {value!r}; it has {known}") from None
+        except (ValueError, TypeError) as problem:
+            known = [*(["gamma"] if hasattr(model, "kernel") else []), *model.get_params(deep=False)]
+            if key.partition("__")[0] in known:
+                raise Problem(f"{entry.name}: {key} cannot be {value!r}: {problem}") from None
+            raise Problem(f"{entry.name} has no parameter {key!r}; it has {', '.join(known)}") from None
     try:
         model._check_params()
     except (ValueError, TypeError) as problem:

@@ -15,7 +15,7 @@ from rich.text import Text
 from onkel.cli import lineup, output, source
 from onkel.cli.progress import RaceProgress
 from onkel.cli.show import Console, finite, print_whole, table
-from onkel.cli.words import Problem, jobs, names, positive, share, whole, width
+from onkel.cli.words import Problem, above_zero, jobs, names, positive, share, whole
 from onkel.datasets import Stream
 from onkel.evaluation import report
 from onkel.evaluation.measures import MEASURES
@@ -35,11 +35,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_learners(parser: argparse.ArgumentParser) -> None:
-    own = "embedded streams have their own"
+    own = "the demo streams have their own"
     add = parser.add_argument_group("learners and orders").add_argument
     add("--algorithms", type=names, metavar="A,B", help="which ones race, or all (see: onkel algorithms)")
     add("--budget", type=positive, metavar="N", help=f"most support vectors (default {lineup.BUDGET}; {own})")
-    add("--gamma", type=width, metavar="G", help=f"kernel exp(-G |x - z|^2) (default 1 / features; {own})")
+    add("--gamma", type=above_zero, metavar="G", help=f"kernel exp(-G |x - z|^2) (default 1 / features; {own})")
     add("--orders", type=positive, default=1, metavar="N", help="shuffled orders (default 1)")
     add("--limit", type=positive, metavar="N", help="learn only the first N examples of each order")
     add("--seed", type=whole, default=0, metavar="S", help="of orders and random choices (default 0)")
@@ -139,7 +139,7 @@ def _run(models: dict[str, Any], stream: Stream, arguments: argparse.Namespace) 
 
 
 def _trivial(stream: Stream, arguments: argparse.Namespace) -> float:
-    """The error of the trivial answer over the same orders."""
+    """The error of the baseline, averaged over the same orders."""
     orders = [
         stream.order(k, seed=arguments.seed)[: arguments.limit] for k in range(stream.count_orders(arguments.orders))
     ]
@@ -168,8 +168,8 @@ def _print(race: Standings, arguments: argparse.Namespace) -> None:
 
     dropped = print_whole(console, rows, used, ["bytes", "microseconds", "size"])
     notes = {
-        "p: chance that orders alone make such a distance from the best (t-tests, Holm)": "p" in used,
-        "SV: more than examples where a pool of learners adds up those of its components": "size" not in dropped
+        "p: p-value of the difference from the best (paired t-tests over orders, Holm)": "p" in used,
+        "SV of a pool: the sum over its components, which may exceed the examples": "size" not in dropped
         and any(result.size is not None and result.size > race.examples for result in race.results),
         f"no room for {', '.join(heads[name] for name in dropped)}: see --json, or widen the terminal": dropped,
     }
@@ -211,8 +211,8 @@ def _as_data(races: list[Standings], arguments: argparse.Namespace) -> dict[str,
 
 def _write_report(races: list[Standings], notice: str, arguments: argparse.Namespace) -> None:
     lead = (
-        "Settings were picked by hand on the demo streams; but for kernel width and budget they are the same "
-        "for all streams."
+        "Settings were picked by hand on the demo streams; except gamma and the budget they are the same for all "
+        "streams."
     )
     output.write_report(
         races,

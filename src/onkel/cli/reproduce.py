@@ -83,7 +83,7 @@ class _Teller:
         self.begun = time.monotonic()
 
     def __call__(self, trial: Trial) -> None:
-        order = "choosing" if trial.run < 0 else f"order {trial.run}"
+        order = "tuning order" if trial.run < 0 else f"order {trial.run}"
         point = "" if trial.point == "{}" else f" {trial.point}"
         seconds = time.monotonic() - self.begun
         print(f"{seconds:7.1f} s  {trial.set}, {trial.algorithm}{point}, {order}: {trial.error:.5g}", file=sys.stderr)

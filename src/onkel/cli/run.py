@@ -82,7 +82,7 @@ class Session:
 
     Attributes
     ----------
-    follower : the learner, with all that it has learned whenever the run ends; None before its first example.
+    follower : the learner; after an interrupt, it has all that was learned. None before its first example.
     before : examples it had learned when the command began.
     """
 
@@ -117,7 +117,7 @@ class Session:
                 continue
             if self.follower is None:
                 self.follower = _fresh(arguments, task, X, schema)
-            self.follower.schema = schema  # only now: while known rows are read again it lags behind the model
+            self.follower.schema = schema  # not before: while learned rows are skipped, it lags behind the model
             self.follower.about["schema"] = begun
             with interrupts.waiting():
                 self._learn(self.follower, X, y, predictions)
@@ -179,7 +179,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _task_of(blocks: Iterator[Block]) -> tuple[Task, Iterator[Block]]:
-    """The task that the targets pose, and the same blocks; of numbers it takes some to tell."""
+    """The task inferred from the targets, and the same blocks; if targets are numbers, at least 50 of them decide."""
     first: list[Block] = []
     for block in blocks:
         first.append(block)
@@ -218,7 +218,8 @@ def _agrees(model: Any, wanted: list[tuple[str, Any]]) -> bool:
 def _columns(arguments: argparse.Namespace, follower: Follower | None, again: bool) -> tuple[Schema, dict[str, Any]]:
     """The schema to read the stream with, and what it was before the first row.
 
-    Where rows are read `again`, to be skipped, their means and words are learned again: the schema is that of before.
+    If rows are read `again`, only to be skipped, their means and words are learned again: then the first is a copy with
+    the means and words from before the first row.
     """
     known = Schema() if follower is None else follower.schema
     made = source.schema(arguments, known)

@@ -16,7 +16,7 @@ class Console(rich.console.Console):
     """Where tables are printed."""
 
     def on_broken_pipe(self) -> None:
-        """Raise it, and `main` ends as it does where anything else is printed."""
+        """Raise BrokenPipeError instead of exiting, so that `main` handles it as for all other output."""
         raise BrokenPipeError
 
 

@@ -18,7 +18,7 @@ ROWS = 1000  # of a block of a stream that has a name
 
 
 def add(parser: argparse.ArgumentParser, *, default: str | None = None, scale: str) -> None:
-    """Let a command ask for streams that are read as a whole; without a default one must be named."""
+    """Add the arguments for streams that are read as a whole; without a default, the stream must be named."""
     named = "a name (see: onkel data)" if default else "or a name (see: onkel data)"
     demo = ", or demo: four small streams (default)" if default else ""
     words = f"a file ({', '.join(datasets.ENDINGS)}), - for standard input, {named}{demo}"
@@ -29,7 +29,7 @@ def add(parser: argparse.ArgumentParser, *, default: str | None = None, scale: s
 
 
 def add_input(parser: argparse.ArgumentParser, *, labelled: bool = True) -> None:
-    """Let a command ask for a stream that is read block by block."""
+    """Add the arguments for a stream that is read block by block."""
     words = f"a file ({', '.join(datasets.ENDINGS)}), - for standard input, or a name (see: onkel data)"
     parser.add_argument("stream", metavar="STREAM", help=words)
     _add_files(parser, labelled)
@@ -45,7 +45,11 @@ def _add_files(parser: argparse.ArgumentParser, labelled: bool = True) -> Any:
     add("--no-header", action="store_true", help="the first line of a CSV file is data; its columns are 1, 2, ...")
     add("--format", choices=datasets.FORMATS, help="default: by the ending of the name, or the first line")
     if labelled:
-        add("--task", choices=["auto", *datasets.TASKS], help="default auto: by the look of the target")
+        add(
+            "--task",
+            choices=["auto", *datasets.TASKS],
+            help="default auto: classification for texts and few whole numbers",
+        )
     return add
 
 

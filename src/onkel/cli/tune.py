@@ -14,7 +14,7 @@ from rich.text import Text
 from onkel.cli import models, output, source
 from onkel.cli.progress import StreamProgress
 from onkel.cli.show import Console, finite, table
-from onkel.cli.words import Problem, jobs, names, positive, whole, width
+from onkel.cli.words import Problem, above_zero, jobs, names, positive, whole
 from onkel.core.wording import counted
 from onkel.datasets.stream import Stream
 from onkel.datasets.tables import Schema
@@ -31,14 +31,14 @@ SHOWN = 10  # candidates
 def add(parser: argparse.ArgumentParser) -> None:
     """Tell the parser about the command."""
     parser.description = (
-        "All settings learn the same examples; after growing stretches of the stream only the best "
-        "quarter goes on. At the cost of a few runs the winner is found and has learned the whole stream."
+        "All settings learn the same examples; after parts of the stream that grow geometrically, only the best "
+        "quarter continues. At the cost of a few runs the winner is found and has learned the whole stream."
     )
     parser.epilog = f"Grids: {', '.join(tuning.GRIDS)} (papers by their keys)."
     parser.set_defaults(run=_tune)
     source.add(parser, scale="standardise dense features and real targets")
     add = parser.add_argument_group("settings").add_argument
-    add("--algorithms", type=names, default=["FOGD"], metavar="A,B", help="whose settings (default FOGD)")
+    add("--algorithms", type=names, default=["FOGD"], metavar="A,B", help="which ones compete (default FOGD)")
     add("--grid", choices=tuning.GRIDS, default="default", metavar="NAME", help="values to try (default: default)")
     add(
         "--try",
@@ -50,7 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="try these values of a parameter instead, such as eta=0.1,1; may be repeated",
     )
     add("--set", type=models.setting, action="append", default=[], metavar="NAME=VALUE", help="fix a parameter")
-    add("--cost", type=width, default=10.0, metavar="RUNS", help="what it may cost, in single runs (default 10)")
+    add("--cost", type=above_zero, default=10.0, metavar="RUNS", help="what it may cost, in single runs (default 10)")
     add("--limit", type=positive, metavar="N", help="learn only the first N examples")
     add("--seed", type=whole, default=0, metavar="S", help="of the order and of random choices (default 0)")
     add("--jobs", type=jobs, metavar="N", help="settings side by side; -1: one for each core (default 1)")
@@ -126,7 +126,7 @@ def _candidates(arguments: argparse.Namespace, stream: Stream, columns: Schema) 
     made: dict[str, Any] = {}
     fixed, tried, used = dict(arguments.set), dict(arguments.tried), set()
     for name in set(fixed) & set(tried):
-        raise Problem(f"{name} is both to be set and to be tried; omit --set {name} or --try {name}")
+        raise Problem(f"{name} is given to both --set and --try; omit --set {name} or --try {name}")
     for entry in models.algorithms(arguments.algorithms):
         model = models.make(entry.title, stream.task, {"random_state": arguments.seed} | fixed, columns)
         known = {"gamma", *model.get_params(deep=False)}
@@ -157,15 +157,13 @@ def _print(tuned: Tuned, stream: Stream, baseline: float) -> None:
     console.print(Text(f"{words}, {cost}", style="dim"))
     if tuned.refused:
         why = next(iter(tuned.refused.values()))
-        console.print(
-            Text(f"{counted(len(tuned.refused), 'setting')} left out that make no learner, such as: {why}", style="dim")
-        )
+        console.print(Text(f"{counted(len(tuned.refused), 'invalid setting')} left out, such as: {why}", style="dim"))
     rows = table("setting", report.measure(stream.task), "examples")
     for candidate in tuned.candidates[:SHOWN]:
         rows.add_row(Text(candidate.name), _error(candidate), f"{candidate.seen:,}")
     console.print(rows)
     if len(tuned.candidates) > SHOWN:
-        console.print(f"and {len(tuned.candidates) - SHOWN} more that were dropped earlier")
+        console.print(f"and {len(tuned.candidates) - SHOWN} more")
     console.print(Text(report.compared(stream.task, baseline), style="dim"))
 
 

@@ -1,4 +1,4 @@
-"""Words of the command line: what an argument may say, and the problem a user can mend."""
+"""Types of command-line arguments, and `Problem`, the error whose message is shown to the user."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _whole(text: str, least: int, wanted: str = "") -> int:
     return int(text)
 
 
-def width(text: str) -> float:
+def above_zero(text: str) -> float:
     """A finite number above zero."""
     return _number(text, "> 0")
 
@@ -61,7 +61,7 @@ def _number(text: str, wanted: str) -> float:
 def share(text: str) -> float:
     """A number between 0 and 1."""
     if not (re.fullmatch(r"0?\.[0-9]+", text) and float(text) > 0):
-        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, written like 0.2, got {text!r}")
     return float(text)
 
 

@@ -85,11 +85,13 @@ def load(
 def chunks(
     source: str | Path, *, rows: int = readers.ROWS, seed: int | None = None, **settings: Any
 ) -> Iterator[Block]:
-    """Blocks (X, y) of a stream, one at a time, so that memory does not grow.
+    """Blocks (X, y) of a stream, one at a time.
+
+    Files and generated streams are read block by block; embedded streams and sets of the papers are loaded whole.
 
     Parameters
     ----------
-    source : a file, "-" for standard input, or a name. A generated stream has no end; others give their rows once.
+    source : a file, "-" for standard input, or the name of a stream. A generated stream has no end.
     rows : the most rows of a block.
     seed : of a generated stream.
     settings : of a file see `readers.chunks`; of a generated stream those of its law.

@@ -31,7 +31,10 @@ _ROWS = 8192  # of a Parquet file, at once
 
 
 def line_blocks(name: str, file: Any, line: int = 1, whole: Callable[[bytes], bool] | None = None) -> Any:
-    """Whole lines, about a megabyte at once, and the number of the first; `whole` says if text can be a block."""
+    """Blocks of whole lines, about a megabyte each, and the number of their first line.
+
+    `whole` tells whether a block may end there: not within quotes.
+    """
     rest = b""
     live: Any = getattr(sys.stdin, "buffer", None)
     take = live.read1 if file is live else file.read  # standard input: what is there, without waiting for more
@@ -155,7 +158,7 @@ def _slow_cells(
 
 
 def _fast_cells(name: str, text: bytes, line: int, separator: str, table: Table) -> tuple[list[Cells], Place] | None:
-    """The cells of a block of plain numbers in C++; None if it is not such a block."""
+    """The cells of a block, parsed in C++; None if no column is known to be numbers, or a cell needs Python."""
     wanted = table.wanted()
     parsed = native.parse_table(text, separator, wanted) if 1 in wanted and _is_unicode(text) else None
     if parsed is None or not parsed[2]:

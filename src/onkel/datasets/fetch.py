@@ -23,13 +23,13 @@ _PATIENCE = 30.0  # seconds without a byte
 def download(url: str, path: Path, *, sha256: str | None = None, progress: Progress | None = None) -> str:
     """Bring a file here and return its checksum.
 
-    What has arrived is kept beside `path` (.part) until it is complete; the next call goes on from there, if the
-    server's file is still the same.
+    What has arrived is kept beside `path` (.part) until it is complete; the next call continues from there, if the
+    server allows it and its file is still the same.
 
     Parameters
     ----------
     url : where from; http, https or file.
-    path : where to; it appears when everything is there and verified, at once.
+    path : the file to write; it appears only when it is complete and verified.
     sha256 : the checksum it must have; None takes what comes.
     progress : called with the address, the bytes that are here, and those expected if that is known.
     """
@@ -97,7 +97,7 @@ def _remember(tag: Path, headers: Any) -> None:
 
 @contextlib.contextmanager
 def _told(url: str, path: Path) -> Iterator[None]:
-    """Errors become sentences."""
+    """Turn errors of the network and of files into a DataError with one sentence."""
     try:
         yield
     except urllib.error.HTTPError as error:
@@ -105,6 +105,8 @@ def _told(url: str, path: Path) -> Iterator[None]:
     except urllib.error.URLError as error:
         raise DataError(f"{url} cannot be reached ({error.reason}); is there a network?") from None
     except (http.client.HTTPException, TimeoutError, ConnectionError):
-        raise DataError(f"{url} stopped in the middle; what has arrived is kept, the same command goes on") from None
+        raise DataError(
+            f"{url} stopped in the middle; what has arrived is kept, and the next try continues if the server allows it"
+        ) from None
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -21,12 +21,12 @@ from onkel.core.wording import listed
 from onkel.datasets.stream import Stream, Task
 
 Floats = NDArray[np.float64]
-SEGMENT = 3000  # rows drawn at once: a stream of n rows is the beginning of any longer one
+SEGMENT = 3000  # rows drawn at once, however many are asked for: so n rows are the beginning of any longer stream
 
 
 @dataclasses.dataclass(frozen=True)
 class Segment:
-    """Rows drawn from a law: features, targets, and the least error to be expected in each (squared, if it is real)."""
+    """Rows drawn from a law: features, targets, and the Bayes error of each row (regression: its noise variance)."""
 
     X: Any
     y: NDArray[Any]
@@ -35,6 +35,9 @@ class Segment:
 
 def drift(n: int = SEGMENT, seed: int = 0, *, turns: float = 1.0, noise: float = 0.05) -> Stream:
     """Points of a square, labelled by the sides of a wavy line that turns while the stream runs.
+
+    The speed depends on n. With `load("drift", n=n)` the line turns once in 3000 rows, so n rows are the beginning of a
+    longer stream.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Streams from files: CSV, LIBSVM, npz, Parquet and Arrow, as a whole (`read`) or in blocks (`chunks`).
 
 `chunks` holds one block at a time, so a file may be larger than memory, and standard input need not end. Text may be
-compressed (.gz, .bz2, .xz), which is seen in the file and not in its name.
+compressed by gzip, bzip2 or xz; the first bytes of the file tell, not its name.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def chunks(
         the name of the target array, y if None.
     header : whether the first line of a CSV file names its columns; if not, their names are 1, 2, 3, ...
     zero_based : whether columns of a LIBSVM file are counted from 0. None: if the first block names a column 0.
-    schema : instead of these four: what is known of a table's columns. More is learned as blocks come.
+    schema : instead of target, drop, missing and encode: what is known of a table's columns. The blocks add to it.
     learning : False: to predict; see `tables.Table`.
     """
     if rows < 1:
@@ -93,7 +93,7 @@ def chunks(
     schema = schema or Schema(target, drop, missing, encode)
     with _opened(source, format) as (name, file, kind):
         if kind == "libsvm":
-            asked = schema if learning else replace(schema, target=None)  # a model may know one from an npz file
+            asked = schema if learning else replace(schema, target=None)  # it may be the array of an npz file
             _check_no_columns(name, "a LIBSVM file has no named columns, and its target comes first", asked)
             blocks = _libsvm(name, file, zero_based)
         elif kind == "npz":
@@ -168,7 +168,8 @@ def _check_no_columns(name: str, why: str, schema: Schema) -> None:
     if schema.features is not None:
         raise DataError(f"{name}: {why}, and the model knows its columns by name; give it a table")
     if given := [option for option in ("target", "drop", "missing", "encode") if getattr(schema, option)]:
-        raise DataError(f"{name}: {why}; omit {', '.join(f'--{option}' for option in given)}")
+        shell = ", ".join(f"--{option}" for option in given)
+        raise DataError(f"{name}: {why}; omit {', '.join(given)} (at the shell {shell})")
 
 
 def _concatenated(name: str, blocks: Iterator[Block]) -> tuple[Any, Array]:
@@ -224,7 +225,10 @@ def _format(source: str | Path, format: Format | None) -> Format | None:
     kind = format or ENDINGS.get(endings[-1] if endings else "")
     if kind is None:
         known = ", ".join(ENDINGS)
-        raise DataError(f"{source} has an ending that names no format; rename it to one of {known}, or say --format")
+        raise DataError(
+            f"{source} has an ending that names no format; rename it to one of {known}, or give the format: format= "
+            f"(at the shell --format)"
+        )
     return kind
 
 

@@ -166,7 +166,7 @@ def _another(entry: PaperSet, found: str) -> DataError:
     wanted = f"{entry.rows:,} rows and {entry.features} features"
     split = "" if entry.n_train is None else f", {entry.n_train:,} of them for training"
     return DataError(
-        f"{entry.name}: the published files hold {found}, not {wanted}{split}; they are not the set we know"
+        f"{entry.name}: the published files hold {found}, not {wanted}{split}; so they are not the set of the papers"
     )
 
 

@@ -107,8 +107,8 @@ class Stream:
     def order(self, number: int = 0, *, seed: int | None = None) -> NDArray[np.intp]:
         """Row numbers of order `number`: without a seed the published one, if there is, else shuffled.
 
-        The same for the same seed (None is 0 where nothing was published), whatever other orders exist. An
-        `ordered` stream has one order only, its own.
+        A shuffled order depends only on the seed (None: 0), the number, and how many rows there are. An `ordered`
+        stream has one order only, its own.
         """
         if self.ordered:
             return np.arange(len(self))
@@ -161,7 +161,7 @@ def as_matrix(X: Any) -> Any:
 
 
 def infer_task(y: ArrayLike) -> Task:
-    """Classification for text, truth values, and at most 26 different whole numbers seen twice on average."""
+    """Classification for texts, truth values, and at most 26 whole numbers that occur at least twice on average."""
     values = np.asarray(y)
     if values.dtype.kind not in "iuf":
         return "classification"
@@ -210,9 +210,8 @@ def _fit_magnitude(X: Any) -> Any:
 def _fit_unit(name: str, X: Any, how: Scale) -> Any:
     """Sparse columns in an interval; only where zero stays zero, else nothing would stay sparse."""
     if how != "[0,1]" or _dense(X.min(axis=0)).min() < 0:
-        raise DataError(
-            f"{name} is sparse, and {how} would fill its zeros; scale 'standard' or '[0,1]' without negatives"
-        )
+        other = "" if how == "[0,1]" else ", or '[0,1]' if no value is negative"
+        raise DataError(f"{name} is sparse, and {how} would fill its zeros; scale 'standard'{other}")
     return _divided(X, _dense(X.max(axis=0)))
 
 
@@ -228,7 +227,7 @@ def _divided(X: Any, by: NDArray[np.float64]) -> Any:
 
 
 def check_shapes(name: str, X: tuple[int, ...], y: tuple[int, ...]) -> None:
-    """Are there as many rows as targets, and at least one, of one feature or more?"""
+    """Raise DataError unless X has as many rows as y, at least one, and at least one feature."""
     if len(X) != 2 or len(y) != 1 or X[0] != y[0]:
         raise DataError(f"{name}: X must be (n, d) and y (n,), got {X} and {y}")
     if 0 in X:
@@ -236,7 +235,7 @@ def check_shapes(name: str, X: tuple[int, ...], y: tuple[int, ...]) -> None:
 
 
 def check_values(name: str, X: Any, first: int = 0) -> None:
-    """Are all features finite numbers? `first` is the number of the first of these rows."""
+    """Raise DataError unless all features are finite numbers; rows are counted from `first` in the message."""
     values = X.data if scipy.sparse.issparse(X) else X
     if values.dtype.kind not in "biuf":
         raise DataError(f"{name}: features must be numbers, got {values.dtype}")
@@ -251,7 +250,7 @@ def check_values(name: str, X: Any, first: int = 0) -> None:
 
 
 def check_targets(name: str, y: Array) -> None:
-    """Are they texts, or finite numbers?"""
+    """Raise DataError for targets that are not finite, or that are complex numbers, dates or records."""
     if y.dtype.kind in "cmMV":
         raise DataError(f"{name}: targets must be numbers or texts, got {y.dtype}")
     if y.dtype.kind in "biuf" and not np.isfinite(y).all():

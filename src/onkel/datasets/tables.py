@@ -1,7 +1,8 @@
 """From the columns of a table to features and targets, block by block: numbers, texts, missing values, labels.
 
-What a column is (numbers or texts) and what labels are is decided by the first block and kept; a later cell that does
-not fit is refused with its place. Statistics used to fill are those of the rows before, so nothing looks ahead.
+The first block decides which columns are numbers and which are texts, and likewise for the target; a later cell that
+does not fit raises an error with its place. Missing values are filled with means of the rows before, so nothing looks
+ahead.
 """
 
 from __future__ import annotations
@@ -70,13 +71,13 @@ class Schema:
     drop : names of columns to leave out.
     missing : what becomes of a missing value: None refuses it, "mean" puts the mean of the column so far (0 before
         the first value), "drop" leaves the row out.
-    encode : what becomes of texts: None refuses them, "onehot" gives every text of a column a feature, "hash" throws
-        all of them into 1024 features.
+    encode : what becomes of texts: None refuses them, "onehot" makes a feature of every text of a column, "hash" maps
+        all texts to 1024 features.
     features : names of the columns that are features, in the order a model knows them; None: not known yet.
     texts : those of them that hold texts.
     words : the feature of each (column, text), with "onehot".
     sums, counts : of the values of each feature column so far.
-    labels : what targets are: "i" whole numbers, "f" real numbers, "U" texts.
+    labels : what the targets of the first block are: "i" whole numbers, "f" real numbers, "U" texts.
     """
 
     target: str | None = None
@@ -127,16 +128,17 @@ class Table:
         self.source, self.names, self.schema, self.learning = source, list(names), schema, learning
         for name, times in Counter(self.names).items():
             if times > 1:
-                raise DataError(f"{source} has {times} columns named {name!r}; rename the others")
+                raise DataError(f"{source} has {times} columns named {name!r}; rename all but one")
         if not learning and schema.texts is None and (schema.missing == "mean" or schema.encode == "onehot"):
             raise DataError(
                 f"{source}: the model has not learned from a table, so it knows neither means nor texts of columns; "
-                "leave rows with missing values out (--missing drop), hash texts (--encode hash)"
+                f"leave out rows with missing values by {_option('missing', 'drop')}, hash texts by "
+                f"{_option('encode', 'hash')}"
             )
         self.target = -1
         if learning or (schema.target in self.names and schema.target not in schema.drop):
             self.target = _target_column(source, self.names, schema.target)
-        self.needed = schema.features is not None  # a model needs all columns
+        self.needed = schema.features is not None  # then all columns are needed, as a model has learned from them
         self.kept = _feature_columns(source, self.names, self.target, schema)
         self.read = self.filled = self.dropped = 0
 
@@ -191,7 +193,7 @@ class Table:
         values = _as_numbers(cells)
         if values is None:
             i, cell = _first_text(cells) or (0, "")
-            raise DataError(f"{self._cell(place, i, j)}: {cell!r} is not a number, as those before were; mend it")
+            raise DataError(f"{self._cell(place, i, j)}: {cell!r} is not a number like those before; correct it")
         if np.isinf(values).any():
             i = int(np.flatnonzero(np.isinf(values))[0])
             raise DataError(f"{self._cell(place, i, j)}: '{cells[i]}' is not finite; replace it, or remove the row")
@@ -204,14 +206,18 @@ class Table:
             if different > max(_FEW_TEXTS, n / 2):
                 raise DataError(
                     f"{self.source}, column {self.names[j]!r}: {different:,} different texts in {n:,} rows are "
-                    f"no categories; leave the column out ({_drop(self.names[j])}), or hash texts (--encode hash)"
+                    f"no categories; leave the column out by {_drop(self.names[j])}, or hash texts by "
+                    f"{_option('encode', 'hash')}"
                 )
         if self.schema.encode is not None or not texts:
             return
         j = texts[0]
         i, cell = _first_text(columns[j]) or (0, "")
         others = f" (texts are in {listed([self.names[k] for k in texts[1:]])}, too)"
-        remedy = f"make features of texts (--encode onehot or hash), or leave the column out ({_drop(self.names[j])})"
+        remedy = (
+            "make features of texts by encode='onehot' or 'hash' (at the shell --encode onehot or hash), or leave the "
+            f"column out by {_drop(self.names[j])}"
+        )
         if re.fullmatch(r"[+-]?\d+,\d+", cell):
             remedy = "write decimals with a point"
         raise DataError(f"{self._cell(place, i, j)}: {cell!r} is not a number{others if texts[1:] else ''}; {remedy}")
@@ -226,12 +232,14 @@ class Table:
         if self.schema.missing != "drop" and unlabelled.any():
             i = int(np.flatnonzero(unlabelled)[0])
             place_ = self._cell(place, i, self.target)
-            raise DataError(f"{place_}: the target is missing; fill it, or leave such rows out (--missing drop)")
+            remedy = f"fill it, or leave such rows out by {_option('missing', 'drop')}"
+            raise DataError(f"{place_}: the target is missing; {remedy}")
         if self.schema.missing is None and gaps:
             j, hole = min(gaps.items(), key=lambda gap: (int(np.flatnonzero(gap[1])[0]), gap[0]))
             counts = listed([f"{self.names[k]} {int(gaps[k].sum())}" for k in sorted(gaps)])
-            remedies = ["fill with the mean so far (--missing mean)", "leave such rows out (--missing drop)"]
-            remedies += [] if self.needed else [f"leave out the column ({_drop(self.names[j])})"]
+            remedies = [f"fill with the mean so far by {_option('missing', 'mean')}"]
+            remedies += [f"leave such rows out by {_option('missing', 'drop')}"]
+            remedies += [] if self.needed else [f"leave the column out by {_drop(self.names[j])}"]
             raise DataError(
                 f"{self._cell(place, int(np.flatnonzero(hole)[0]), j)}: the value is missing (in these {len(goal):,} "
                 f"rows: {counts}); {', '.join(remedies[:-1])}, or {remedies[-1]}"
@@ -274,7 +282,7 @@ class Table:
         return scipy.sparse.hstack([scipy.sparse.csr_matrix(values), coded], format="csr")
 
     def _feature(self, column: str, cell: str) -> tuple[int | None, float]:
-        """Number and value of the feature that stands for a text; a new text has one only if it may be learned."""
+        """Number and value of the feature for a text; a new text has none (None) unless `learning`."""
         if self.schema.encode == "hash":
             code = zlib.crc32(f"{column}={cell}".encode())
             return code % _BUCKETS, 1.0 if code >> 31 else -1.0
@@ -283,7 +291,8 @@ class Table:
             if sum(other == column for other, _ in words) >= _MOST_TEXTS:
                 raise DataError(
                     f"{self.source}, column {column!r}: more than {_MOST_TEXTS:,} different texts, too many for "
-                    f"a feature each; leave the column out ({_drop(column)}), or hash texts (--encode hash)"
+                    f"a feature each; leave the column out by {_drop(column)}, or hash texts by "
+                    f"{_option('encode', 'hash')}"
                 )
             words[column, cell] = len(words)
         return words.get((column, cell)), 1.0
@@ -299,7 +308,7 @@ class Table:
         return y
 
     def _targets(self, cells: Cells, place: Place) -> NDArray[Any]:
-        """Whole numbers if possible, else real numbers, else texts, as the first block has decided."""
+        """Texts or numbers, as the first block has decided; numbers are int64 if all of the block are whole."""
         texts = [str(cell).strip() for cell in cells]
         if self.schema.labels == "U" or not texts:
             return np.array(texts)
@@ -307,11 +316,11 @@ class Table:
         if values.dtype.kind == "U" and self.schema.labels is not None:
             i, cell = _first_text(texts) or (0, texts[0])
             place_ = self._cell(place, i, self.target)
-            raise DataError(f"{place_}: the target {cell!r} is not a number, as those before were; mend it")
+            raise DataError(f"{place_}: the target {cell!r} is not a number like those before; correct it")
         self.schema.labels = self.schema.labels or values.dtype.kind
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             i = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise DataError(f"{self._cell(place, i, self.target)}: the target {texts[i]!r} is not finite; mend it")
+            raise DataError(f"{self._cell(place, i, self.target)}: the target {texts[i]!r} is not finite; correct it")
         return values
 
     def typed(self, labels: NDArray[Any]) -> NDArray[Any]:
@@ -320,7 +329,7 @@ class Table:
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             bad = str(labels[~np.isfinite(values)][0])
             raise DataError(
-                f"{self.source}, column {self.names[self.target]!r}: the target {bad!r} is not finite; mend it"
+                f"{self.source}, column {self.names[self.target]!r}: the target {bad!r} is not finite; correct it"
             )
         self.schema.labels = values.dtype.kind
         return values
@@ -340,7 +349,7 @@ def dense(X: Any) -> Any:
 def _target_column(source: str, names: list[str], target: str | None) -> int:
     columns = f"its columns are {listed(names)}"
     if target is None:
-        raise DataError(f"{source} needs a target column (--target NAME); {columns}")
+        raise DataError(f"{source} needs a target column: target= (at the shell --target NAME); {columns}")
     if target not in names:
         raise DataError(f"{source} has no column {target!r}; {columns}")
     return names.index(target)
@@ -363,13 +372,19 @@ def _feature_columns(source: str, names: list[str], goal: int, schema: Schema) -
         )
     if more := sorted(there.keys() - set(schema.features), key=there.__getitem__):
         raise DataError(
-            f"{source} has columns that the model has not learned from: {listed(more)}; leave them out ({_drop(*more)})"
+            f"{source} has columns that the model has not learned from: {listed(more)}; leave them out by "
+            f"{_drop(*more)}"
         )
     return [there[name] for name in schema.features]
 
 
+def _option(name: str, value: str) -> str:
+    """An argument in a message: for Python, and as the option of the shell command."""
+    return f"{name}={value!r} (at the shell --{name} {value})"
+
+
 def _drop(*names: str) -> str:
-    return f"--drop {shlex.quote(','.join(names))}"
+    return f"drop={list(names)!r} (at the shell --drop {shlex.quote(','.join(names))})"
 
 
 def _check_choice(name: str, value: str | None, choices: Sequence[str]) -> None:
@@ -387,7 +402,7 @@ def _chosen(place: Place, rows: list[int]) -> Place:
 def _typed(cells: Any) -> NDArray[Any]:
     """Whole numbers if all are, else real numbers if all are, else texts."""
     texts = np.asarray(cells)
-    if any("_" in text for text in texts.tolist()):  # Python's numbers may have it, a table's not
+    if any("_" in text for text in texts.tolist()):  # 1_000 is a number in Python, but not in a table
         return texts
     for kind in (np.int64, np.float64):
         try:
@@ -412,7 +427,7 @@ def _as_numbers(cells: Cells) -> Floats | None:
     """All cells as numbers, NaN where missing; None if one is neither."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
         return cells.astype(np.float64)
-    if not any("_" in cell for cell in cells if cell is not None):  # Python's numbers may have it, a table's not
+    if not any("_" in cell for cell in cells if cell is not None):  # 1_000 is a number in Python, but not in a table
         try:
             return np.array(cells, dtype=np.float64)
         except (ValueError, TypeError):

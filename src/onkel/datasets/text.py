@@ -1,11 +1,11 @@
-"""LIBSVM text: its lines as rows of a CSR matrix, or the sentence that says where it is none.
+"""LIBSVM text: its lines as rows of a CSR matrix, or an error with the number of the line that is not valid.
 
-This is the definition; its twin in C++ reads the usual forms and leaves the rest to it. A line is
+This parser defines the format; the one in C++ is faster, and leaves text that it does not know to this one. A line is
 
     target [qid:number] column:value column:value ... [# comment]
 
 Targets and values are decimal numbers, finite. Columns may come in any order, but only once. Empty lines and lines of
-comment are skipped; a byte-order mark and carriage returns do no harm.
+comment are skipped; carriage returns are ignored, and so is a byte-order mark at the start of a file (see `readers`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _pair(line: int, word: bytes, base: int) -> tuple[int, float]:
         raise TextError(line, f"{shown(word)} is no pair column:value; a line is 'target column:value ...'")
     number = int(column) if len(column.lstrip(b"0")) < 11 else MOST_COLUMNS + 2
     if number < base:
-        raise TextError(line, "column 0, where columns were counted from 1 so far; say zero_based=True")
+        raise TextError(line, "column 0, where columns were counted from 1 so far; in Python pass zero_based=True")
     if number - base > MOST_COLUMNS:
         raise TextError(line, f"column {shown(column)} is larger than {MOST_COLUMNS:,}; number columns without gaps")
     return number - base, _number(line, value, f"the value of column {number}")

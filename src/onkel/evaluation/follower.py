@@ -58,7 +58,7 @@ class Follower:
         self._curve: list[tuple[int, float, int, float]] = []
 
     def begin(self, source: str) -> None:
-        """Its place is the beginning of the stream of that name."""
+        """Set its position to the beginning of the stream of that name."""
         self.about = {"source": source, "position": 0, "written": 0}
 
     # -- learning
@@ -103,8 +103,8 @@ class Follower:
             X = self.scale.learn(X) if learning else self.scale.apply(X)
         if scipy.sparse.issparse(X):
             width = getattr(self.model, "n_features_in_", X.shape[1])
-            if X.shape[1] != width and self.schema.encode == "hash":  # a table with other texts never widens it
-                raise ValueError(f"hashed, X has {X.shape[1]} features, but the examples before had {width}")
+            if X.shape[1] != width and self.schema.encode == "hash":  # hashed texts always make as many
+                raise ValueError(f"X has {X.shape[1]} features with hashed texts, but the examples before had {width}")
             if X.shape[1] > width and learning:
                 self.model.widen(X.shape[1])
             elif X.shape[1] > width:
@@ -174,5 +174,5 @@ class Follower:
             made.schema = Schema.of(data["schema"])
             made.about = dict(data["about"])
         except (KeyError, TypeError, ValueError) as problem:
-            raise ValueError(f"{os.fspath(path)} does not hold a place in a stream: {problem!r}") from problem
+            raise ValueError(f"{os.fspath(path)} holds no valid position in a stream: {problem!r}") from problem
         return made

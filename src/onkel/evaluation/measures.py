@@ -1,7 +1,7 @@
 """Measures of predictions beyond mistakes and squared errors: `MEASURES` has them by name.
 
-Each takes answers as they come and tells its value over all of them so far. Where a learner gives no scores or
-probabilities to compute it from, it is NaN.
+Each is updated with the predictions of a block and returns its value over all predictions so far. It is NaN if the task
+is another one, or if the learner does not give the scores or probabilities that it needs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,11 @@ class LogLoss(PerExample):
 
 
 class HingeLoss(PerExample):
-    """The mean of max(0, 1 - margin), the margin being the lead of the true class over its best rival."""
+    """The mean of max(0, 1 - margin); with several classes the margin is the true score minus the largest other one.
+
+    The scores of river learners, and of scikit-learn learners without `decision_function`, are probabilities. Their
+    margin never exceeds 1, so their hinge loss cannot be compared with that of other learners.
+    """
 
     def values(self, answers: Answers, y: Array, classes: Array | None) -> Array | None:
         if answers.scores is None or classes is None:
@@ -76,8 +80,7 @@ class HingeLoss(PerExample):
 class AUC(Measure):
     """The share of pairs of a positive and a negative example that the scores put in the right order.
 
-    Ties count half. New scores are counted against the old ones, which are kept sorted, so that the area is known
-    at any time for the price of the new ones.
+    Ties count half. All scores so far are kept sorted, so that each new score is compared by binary search.
     """
 
     def __init__(self) -> None:

@@ -39,8 +39,8 @@ class Cell:
     value : what to sort by (default: the text); a number that is not finite comes last.
     note : in small letters after the text.
     strong : the best of its column.
-    mark : a colour behind it; the text should say the same.
-    line : where it names a learner, the number of its lines; a click shows or hides them.
+    mark : a verdict, shown as the background colour; the text should say the same.
+    line : if the cell names a learner, the number of its lines (`plots.Line`); a click shows or hides them.
     """
 
     text: str
@@ -98,7 +98,7 @@ def paragraph(text: str, *, soft: bool = False) -> str:
 def table(heads: Sequence[str], rows: Sequence[Sequence[Cell | str]], *, ordered_by: int | None = None) -> str:
     """A table that sorts by the heading clicked; the first cell of a row names it, "\\n" breaks a heading.
 
-    A string is a cell of text. Columns that have a text stand to the left and may break, numbers to the right.
+    A string is a cell of text. Columns with a text are aligned left and may wrap, columns of numbers are aligned right.
     """
     cells = [[Cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     worded = [any(_is_text(row[i]) for row in cells) for i in range(len(heads))]

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Unit = Literal["share", "number", "count", "seconds"]
 
-# On light and on dark ground. Told apart also without red, green or blue cones: CIE76 difference >= 14 in Machado's
-# simulations; contrast >= 3. Further lines repeat them with other dash patterns.
+# For a light and for a dark background, with a contrast of at least 3. Colour-blind readers can tell them apart: in
+# Machado's simulations the CIE76 difference is at least 14. Further lines repeat them with other dash patterns.
 PALETTE = (
     ("#005ecd", "#528fcb"),
     ("#b64800", "#f77b3c"),
@@ -107,7 +107,7 @@ def axis(low: float, high: float, *, about: int = 5, whole: bool = False) -> Axi
 
 
 def fit(lines: Sequence[Line], *, noisy: bool) -> Axis:
-    """The vertical axis for lines; it starts at 0 unless all of them stay in the upper half.
+    """The vertical axis for lines. It starts at 0, unless a value is negative or all are above half of the largest.
 
     The first fifth of a noisy curve, such as a cumulative error, may leave the picture; so may a line that ends
     far above all others.
@@ -138,7 +138,7 @@ def chart(panels: Sequence[Panel]) -> str:
 
 
 def _data(panels: Sequence[Panel]) -> str:
-    """What page.js draws from, as JSON that cannot end its element; a value that is not finite becomes null."""
+    """The data for page.js as JSON, with < escaped so that no text ends the script element; nan and inf become null."""
     numbers = {line.name: line.number for panel in panels for line in panel.lines}
     content = {
         "learners": [{"name": name, "number": number} for name, number in numbers.items()],

@@ -48,8 +48,8 @@ def evaluate(
     ----------
     model : goes on from what it knows and is changed; give a fresh one for a fresh run.
     X, y : the stream; X dense or sparse.
-    checkpoints : how many, evenly spread, or the numbers of examples seen; the end is always one. They choose
-        what is written down, never what is learned.
+    checkpoints : evaluation points: their number (evenly spread), or the numbers of examples seen. The end is always
+        one of them. They do not change what is learned.
     classes : all labels of the stream (default: those of y), declared to the learner before it begins.
     task : default: what the model says of itself.
     delay : how many further examples are predicted before the label of one arrives and is learned from. Labels
@@ -120,7 +120,7 @@ def _test(asked: Protocol, X: Any, y: ArrayLike, task: Task) -> float:
 def _bytes(model: Any) -> int | None:
     try:
         return len(pickle.dumps(model, protocol=5))
-    except Exception:  # it is made of anything
+    except Exception:  # not every learner can be pickled, and any error may say so
         return None
 
 
@@ -155,5 +155,5 @@ def _marks(checkpoints: int | Sequence[int], n: int) -> list[int]:
 def _trace(task: Task, written: list[tuple[Any, ...]], measures: Sequence[str]) -> Trace:
     seen, total, size, seconds, *values = (np.array(column) for column in zip(*written, strict=True))
     further = dict(zip(measures, values, strict=True))
-    sizes = np.maximum(size, 0) if size[-1] >= 0 else None  # before its first label a learner has no number yet
+    sizes = np.maximum(size, 0) if size[-1] >= 0 else None  # -1: none before the first label
     return Trace(task, seen, total.astype(np.float64), sizes, seconds, further)

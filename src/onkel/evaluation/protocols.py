@@ -1,6 +1,6 @@
-"""How learners are asked: the verbs of onkel, scikit-learn and river behind the same three.
+"""One interface to the learners of onkel, scikit-learn and river.
 
-`learn` lets it predict and then learn each example in turn, `ask` lets it only predict, `teach` only learn.
+`learn` predicts and then learns each example in turn, `ask` only predicts, and `teach` only learns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Answers:
     Parameters
     ----------
     predicted : labels, or numbers.
-    scores : (n,) for two classes, positive for the second; (n, m) for more; None if it gives none.
+    scores : (n,) for two classes, the larger the more likely is the second; (n, m) for more; None if it gives none.
+        Of river, and of scikit-learn without `decision_function`, they are probabilities; else > 0 means the second.
     probabilities : (n, m); None if it gives none.
     """
 

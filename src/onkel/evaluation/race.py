@@ -37,7 +37,8 @@ def race(
 ) -> Standings:
     """Run fresh copies of several learners over the same shuffled orders of a stream.
 
-    Times are those of an uninterrupted run: short ones are measured a second time, in one call.
+    Checkpoints take time, too. So learners of onkel that need at most a second are timed in a second run without them,
+    unless labels are delayed.
 
     Parameters
     ----------
@@ -84,7 +85,8 @@ def laps(
     ----------
     models : learners by name; they are copied, never changed.
     stream : an `ordered` stream is run once, in its own order.
-    orders, seed : how many shuffled orders, and what they are drawn from (None: published ones where there are).
+    orders, seed : the number of orders, and the seed by which rows are shuffled (None: first the published orders, if
+        there are any; then seed 0).
     limit : learn only the first so many examples of each order.
     test : examples to test the finished learners on; `Stream.split` makes such a part.
     n_jobs : laps that run side by side (None: one, -1: one for each core), with the same results whatever it is,

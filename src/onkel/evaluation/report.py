@@ -59,7 +59,7 @@ def render(
     races : one section each.
     title, lead, notice, command : as in `page.render`.
     machine : default: `environment()`.
-    trivial : the error of the trivial answer (`totals.trivial`) by the name of a stream, where it is to be told.
+    trivial : the error of the baseline (`totals.trivial`), by the name of the streams for which it is to be shown.
     """
     numbers = _numbers(races)
     overview = [_overview(races, numbers)] if len(races) > 1 else []
@@ -101,9 +101,9 @@ def show_error(task: Task) -> Callable[[float], str]:
 
 
 def compared(task: Task, trivial: float) -> str:
-    """A sentence with the error of the trivial answer."""
-    answer = "the most frequent class so far" if task == "classification" else "the mean so far"
-    return f"to compare: {show_error(task)(trivial)} by answering {answer}"
+    """A line with the error of the baseline, `totals.trivial`."""
+    answer = "most frequent class so far" if task == "classification" else "mean of the targets so far"
+    return f"baseline: {show_error(task)(trivial)} ({answer})"
 
 
 def formats(race: Standings) -> dict[str, Callable[[float], str]]:
@@ -156,7 +156,7 @@ def _processor() -> str:
 
 
 def _numbers(races: Sequence[Standings]) -> dict[str, int]:
-    """A number for every learner, in order of appearance: it looks the same in all charts of the page."""
+    """A number for every learner, in order of appearance: it has the same colour and dash pattern in all charts."""
     names = dict.fromkeys(result.name for race in races for result in race.results)
     return {name: i for i, name in enumerate(names)}
 
@@ -258,7 +258,7 @@ def _measured(key: str, trace: Trace) -> Floats:
 
 
 def recent(trace: Trace) -> Floats:
-    """The error over the last tenth of the stream, at each checkpoint; at first over all there is."""
+    """At each checkpoint, the error over the last examples, a tenth of the run or slightly more; at first, over all."""
     seen, total = np.r_[0, trace.seen], np.r_[0.0, trace.total]
     begin = np.searchsorted(seen, trace.seen - _WINDOW * trace.seen[-1], side="right") - 1
     begin = np.maximum(begin, 0)

@@ -50,7 +50,7 @@ class Result:
 
     @property
     def size(self) -> float | None:
-        """Mean number of support vectors at the end."""
+        """Mean number of support vectors at the end; None if the learner does not report it."""
         sizes = [float(trace.size[-1]) for trace in self.traces if trace.size is not None]
         return statistics.fmean(sizes) if sizes else None
 
@@ -84,7 +84,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Standings:
-    """How a race ended: the stream in words, and the results, best first."""
+    """How a race ended: the stream, the results (least error first), and the number of examples in an order."""
 
     stream: Stream
     results: tuple[Result, ...]
@@ -163,7 +163,7 @@ def _paired(one: Result, other: Result) -> float | None:
 
 
 def settings(model: Any) -> dict[str, str]:
-    """The hyper-parameters of a learner as text, or its whole text where it does not list them."""
+    """The hyper-parameters of a learner as text; if it has no `get_params`, the text of the whole learner."""
     if hasattr(model, "get_params"):
         return {name: str(value) for name, value in model.get_params(deep=False).items()}
     return {"model": str(model)}

@@ -22,7 +22,7 @@ class RunningScale:
 
     Parameters
     ----------
-    columns : how many, from the first; the others, which hold texts as zeros and ones, stay as they are. None: all.
+    columns : only the first so many are scaled; the others, which encode texts, stay as they are. None: all.
     """
 
     def __init__(self, columns: int | None = None) -> None:
@@ -30,7 +30,7 @@ class RunningScale:
         self._moments = Moments(0)
 
     def learn(self, X: Any) -> Any:
-        """The rows, each scaled by itself and those before it."""
+        """Learn from the rows; each is returned scaled by the statistics of itself and the rows before it."""
         return self._to_numbers(X, self._learned)
 
     def apply(self, X: Any) -> Any:
@@ -62,7 +62,7 @@ class RunningScale:
         return self._moments.add(X)
 
     def follow(self, y: Array) -> tuple[Floats, Floats, Floats]:
-        """A target, scaled; and its mean and deviation before each example, which turn predictions back."""
+        """Learn from a target; returns it scaled, and its mean and deviation before each example, for predictions."""
         differences, sums = self._added(np.asarray(y, float)[:, None])
         before = sums.rows(slice(-1))
         mean = before.mean + np.where(before.count > 0, self._moments.first, 0.0)
@@ -102,7 +102,7 @@ class RunningScale:
 def scales_for(X: Any, schema: Schema, task: Task) -> tuple[RunningScale | None, RunningScale | None]:
     """Fresh scales for the features and the target of rows like these.
 
-    Sparse rows are not scaled, unless they are those of a table, whose numbers come first; nor are classes.
+    Sparse rows are not scaled, except in a table with texts, whose numeric columns come first. Labels are not scaled.
     """
     scaled = schema.texts or not scipy.sparse.issparse(X)
     features = RunningScale(schema.numbers if schema.texts else None) if scaled else None

@@ -1,6 +1,6 @@
 """Several models over the same examples: those with the same explicit features have them computed once.
 
-What each of them learns is what it would have learned alone, bit by bit.
+What each of them learns is, bit for bit, what it would have learned alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from onkel.native import NativeLearner, learn_together
 
 
 def families(models: Iterable[Any], X: Any, y: Any, classes: Any = None) -> list[list[int]]:
-    """Groups of models with the same features, by number; models that have not begun do so on these examples."""
+    """The indices of models with the same features, group by group; fresh models are begun with the first example."""
     found: dict[Any, list[int]] = {}
     for number, model in enumerate(models):
         kind: Any = None

@@ -1,4 +1,4 @@
-"""Mistakes and squared errors, their totals along a stream, and the error that a total stands for."""
+"""Mistakes or squared errors of predictions, their totals along a stream, and the mistake rate or RMSE of a total."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def errors(predicted: Array, y: Array, task: Task) -> Array:
 
 
 def error_of(total: Any, count: Any, task: Task) -> Any:
-    """Mistakes per example, or the root mean squared error; of numbers or arrays. Of no example it is 0."""
+    """Mistakes per example, or the root mean squared error; 0 if `count` is 0. Both arguments may be arrays."""
     mean = total / np.maximum(count, 1)
     return mean if task == "classification" else np.sqrt(mean)
 
 
 def trivial(y: ArrayLike, task: Task) -> float:
-    """The error of an answer that looks at no feature: the most frequent class so far (the first answer is wrong), or
-    the mean of the targets so far (at first 0). A learner that does no better has learned nothing.
+    """The error of a baseline without features: it predicts the most frequent class so far (the first prediction is
+    wrong), or the mean of the targets so far (at first 0). A learner that does no better has learned nothing.
 
     Examples
     --------

@@ -25,8 +25,8 @@ class Trace:
     task : "classification" or "regression".
     seen : examples seen.
     total : mistakes so far (classification) or the sum of squared errors so far (regression); infinite from
-        the checkpoint on before which the learner diverged.
-    size : support vectors held, None if the learner has no such number.
+        the first checkpoint after the learner diverged.
+    size : number of support vectors; None if the learner does not report it (`n_support_`).
     seconds : time spent predicting and learning so far.
     measures : further measures of all predictions so far, by name; NaN where the learner does not allow them.
     bytes : of the whole learner at the end, as pickle writes it; None if it cannot.

@@ -1,9 +1,9 @@
 """Tune in one pass: many settings learn the same stream, the worse are dropped early, the best learns all of it.
 
-`tune` is successive halving on the prequential loss: every setting learns the same examples, and after growing
-stretches of the stream all but the best share of them are dropped. Nothing is learned twice; explicit features that
-several settings have in common are computed once; what is returned is the winner, fitted. `grid` makes the settings,
-`GRIDS` has those of the papers.
+`tune` is successive halving on the prequential loss: every setting learns the same examples, and after parts of the
+stream that grow geometrically all settings but the best share are dropped. Nothing is learned twice; explicit features
+that several settings have in common are computed once; what is returned is the winner, fitted. `grid` makes the
+settings, `GRIDS` has those of the papers.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Tuned:
     ----------
     candidates : the best first; those that were dropped early come last.
     examples : in the whole stream.
-    refused : settings that make no learner and so were left out, by name, and why.
+    refused : invalid settings, which were left out, by name; with the reason.
     """
 
     candidates: tuple[Candidate, ...]
@@ -138,17 +138,17 @@ def tune(
 
     Parameters
     ----------
-    models : settings by name, of one algorithm or several; they are copied, never changed. See `grid`. Settings that
-        make no learner are left out and listed in `Tuned.refused`.
-    X, y : the stream, in random order.
-    cost : what all of them together may learn, in units of one run over the stream. It decides when the first are
-        dropped; with as many settings or fewer, all of them run to the end. None is dropped before 40 examples, so a
-        short stream may cost more.
-    keep : the share that goes on at each cut.
+    models : settings by name, of one algorithm or several; they are copied, never changed. See `grid`. Invalid
+        settings are left out and listed in `Tuned.refused`.
+    X, y : the stream. Its rows should be in random order; `tune` does not shuffle them.
+    cost : how many examples all settings together may learn, in units of one run over the stream. It decides when the
+        first are dropped. If there are at most `cost` settings, all of them run to the end. None is dropped before 40
+        examples, so a short stream may cost more.
+    keep : the share of the settings that continues at each cut.
     classes : all labels of the stream (default: those of y).
     task : default: what the models say of themselves.
     n_jobs : settings that learn side by side, as threads (None: one, -1: one for each core).
-    progress : called after each stretch with the examples seen and the candidates that go on, the best first.
+    progress : called at each cut with the examples seen and the candidates that continue, the best first.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def tune(
     refused = {name: why for name, model in models.items() if (why := _refusal(model))}
     possible = {name: model for name, model in models.items() if name not in refused}
     if not possible:
-        raise ValueError(f"no setting makes a learner: {next(iter(refused.values()))}")
+        raise ValueError(f"no setting is valid: {next(iter(refused.values()))}")
     alive = [Candidate(name, sklearn.base.clone(model), task or task_of(model)) for name, model in possible.items()]
     if alive[0].task == "classification" and labels is None:
         labels = np.unique(y)
@@ -194,7 +194,7 @@ def tune(
 
 
 def _further(family: list[Candidate], X: Any, y: Any, classes: Any) -> list[Candidate]:
-    """Candidates that have their features in common, or a single one, after the next stretch."""
+    """The candidates after they have learned the next part of the stream; several must have the same features."""
     clock = time.perf_counter()
     if len(family) > 1:
         scores = together.learn([one.model for one in family], X, y, classes)
@@ -217,9 +217,10 @@ def _further(family: list[Candidate], X: Any, y: Any, classes: Any) -> list[Cand
 
 
 def cuts(candidates: int, cost: float = 10.0, keep: float = 0.25, least: float = 0.0) -> list[tuple[float, int]]:
-    """When candidates are dropped: after which share of the stream how many are left. The last pair is (1, 1).
+    """When candidates are dropped: pairs of a share of the stream and the number of candidates left after it.
 
-    The shares grow geometrically to 1 from a first one, the largest that the cost allows, and not below `least`.
+    The last pair is (1, 1). The shares grow geometrically to 1. The first is the largest that the cost allows, but at
+    least `least`.
     """
     if not 0 < keep < 1:
         raise ValueError(f"keep must lie between 0 and 1, got {keep}")
@@ -248,7 +249,7 @@ def cuts(candidates: int, cost: float = 10.0, keep: float = 0.25, least: float =
 
 
 def _refusal(model: Any) -> str:
-    """Why these settings make no learner; empty if they do, or if the learner is not one of onkel."""
+    """Why these settings are invalid; empty if they are valid, or if the learner is not one of onkel."""
     try:
         getattr(model, "_check_params", bool)()
     except (ValueError, TypeError) as problem:
@@ -270,7 +271,7 @@ def grid(model: Any, **values: Sequence[Any]) -> dict[str, Any]:
 def values(model: Any, name: str = "default", features: int = 1) -> dict[str, Sequence[Any]]:
     """The values of a grid of `GRIDS` for the parameters that this model has; `features` counts those of the stream.
 
-    A parameter that means nothing beside the model's other settings is left out.
+    A parameter is left out if the model refuses all its values, as when another setting leaves it without meaning.
     """
     if name not in GRIDS:
         raise ValueError(f"there is no grid {name!r}; there are {', '.join(GRIDS)}")

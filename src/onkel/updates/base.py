@@ -97,18 +97,18 @@ class Projected(Update):
         return shrink * factor, None if coef is None else coef * factor
 
 
-def along(slope: Array, length: float) -> Array | None:
-    """The coefficients of a step of this length against the slope; None if they are all 0.
+def along(slope: Array, rate: float) -> Array | None:
+    """The coefficients -rate * slope of a new term; None if they are all 0.
 
     Raises Diverged if they leave the range of numbers. Call it before the memory changes, so that a failed round has
     changed nothing.
     """
-    coef = -length * slope
+    coef = -rate * slope
     if not sane(coef):
         raise Diverged(beyond("the step is", coef))
     return coef if coef.any() else None
 
 
 def curvature(round: Round, divide: bool = True) -> float:
-    """|slope|^2 k(x, x), the change of the loss per unit of step; without `divide` k(x, x) counts as 1."""
+    """|slope|^2 k(x, x), the squared RKHS norm of the gradient; without `divide` k(x, x) counts as 1."""
     return float(round.slope @ round.slope) * (round.kxx if divide else 1.0)

@@ -2,7 +2,8 @@
 
 Every round draws one uniform number, whatever the probability, so that runs with different settings use the same draws.
 In a pool of learners, `round.chance` multiplies the probability.
-These updates never change or remove a term, so the average of the models has exactly the terms that entered.
+These updates never remove a term, so the average of the models has exactly the terms that entered. With a finite
+`radius` they rescale all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class SampledPassiveAggressive(Update):
     """A passive-aggressive step with probability rho = min(alpha, loss) / beta (SPA).
 
     f <- f - tau * slope * k(x, .), tau = min(eta / rho, loss / (|slope|^2 k(x, x))). The expected number of terms is
-    at most alpha / beta times the rounds. Without `divide` k(x, x) counts as 1, as in a released program.
+    at most alpha / beta times the rounds. Without `divide` k(x, x) counts as 1, as in the program
+    released by the authors (lu2017scalable).
     """
 
     eta: float = 1.0
@@ -80,6 +82,7 @@ class SampledGradient(Projected):
 
     @property
     def needs(self) -> Words:
+        # G must be at least the largest slope; for losses whose largest slope is 1 this is known beforehand
         return super().needs | ({"largest slope not 1"} if self.G < 1 else set())
 
     def start(self, run: Run) -> Memory:

@@ -11,7 +11,7 @@ from onkel.updates.base import Projected, Round, Step, Update, along, curvature
 
 
 class Perceptron(Update):
-    """f <- f - eta * slope * k(x, .): a step of fixed length whenever the slope is not zero."""
+    """f <- f - eta * slope * k(x, .): a step with a fixed step size eta whenever the slope is not zero."""
 
     eta: float = 1.0
 
@@ -37,7 +37,7 @@ class Defer(Update):
 
     @property
     def needs(self) -> Words:
-        return super().needs | {"own step"}
+        return super().needs | {"own step"}  # a budget that computes the step
 
     def step(self, round: Round, memory: Memory) -> Step:
         return 1.0, along(round.slope, round.weight)
@@ -110,7 +110,7 @@ class PassiveAggressive(Update):
     """f <- f - tau * slope * k(x, .), the smallest step that brings the loss to zero, limited by C.
 
     With v = |slope|^2 k(x, x): tau = loss / v ("hard"), min(C, loss / v) ("I"), loss / (v + 1/(2C)) ("II").
-    Without `divide` k(x, x) counts as 1, as in a released program.
+    Without `divide` k(x, x) counts as 1, as in the program released by the authors (lu2017scalable).
     """
 
     variant: str = "I"
@@ -130,6 +130,7 @@ class PassiveAggressive(Update):
 
     @property
     def needs(self) -> Words:
+        # only for a piecewise linear loss does tau = loss / v bring it to zero; if k(x, x) is 1, `divide` is idle
         return super().needs | {"piecewise linear"} | (set() if self.divide else {"k(x, x) not 1"})
 
     def step(self, round: Round, memory: Memory) -> Step:
