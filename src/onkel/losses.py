@@ -190,7 +190,6 @@ class Logistic(MarginLoss):
 class Exponential(MarginLoss):
     """exp(-q)."""
 
-
     def of_margin(self, q: float) -> tuple[float, float]:
         value = float(np.exp(-q))
         return value, -value
