@@ -94,5 +94,5 @@ def test_a_part_without_a_twin_runs_in_python(kernel):
     learn(model, X, y)
     assert model._learned.engine.kind == "python"
     same(scores_of(model, X), kernel(X) @ model.dual_coef_[0])
-    with onkel.use_engine("native"), pytest.raises(ValueError, match="have no C\\+\\+ twin"):
+    with onkel.use_engine("native"), pytest.raises(ValueError, match="there is no C\\+\\+ twin of"):
         learn(build("OGDClassifier", kernel=kernel), X, y)
