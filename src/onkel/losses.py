@@ -98,7 +98,7 @@ class Mistake(MarginLoss):
     """The perceptron's loss: value 1 and slope -1 in the margin on a mistake, or if the margin is at most `margin`.
 
     One output: a mistake is q <= 0, so a score of 0 is a mistake; with `strict_sign` a mistake is sgn(s) != y with
-    sgn(0) = +1, as in some released programs. Several outputs: a mistake is argmax s != y.
+    sgn(0) = +1, as in some authors' programs. Several outputs: a mistake is argmax s != y.
     """
 
     margin: float = 0.0

@@ -60,7 +60,7 @@ def test_predictions_as_they_come_from_standard_input() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_killed_and_resumed_it_ends_with_the_same_model(tmp_path: Path) -> None:
-    table = write_csv(tmp_path / "long.csv", 60_000)
+    table = write_csv(tmp_path / "long.csv", 30_000)
     options = ["--target", "label", "--model", "BOGD", "--set", "budget=60", "--every", "0"]
     said, whole = tmp_path / "said.txt", tmp_path / "whole.txt"
     assert main(["run", str(table), *options, "--checkpoint", str(tmp_path / "once"), "--predictions", str(whole)]) == 0

@@ -227,6 +227,7 @@ def test_grids_of_the_papers() -> None:
         tuning.values(pa, "mine")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", [entry for entry in onkel.catalogue() if entry.online], ids=lambda entry: entry.name)
 def test_every_grid_makes_learners_of_every_algorithm(entry: Entry) -> None:
     X, targets = np.array([[0.5, -1.0], [1.0, 0.5]]), {"classification": ["a", "b"], "regression": [0.5, -1.0]}

@@ -16,7 +16,8 @@ def cases():
     for name, cls in MODELS.items():
         for params in cls._unit_test_params():
             for number, check in enumerate(checks.yield_checks(cls(**params))):
-                yield pytest.param(cls(**params), check, id=f"{name}-{check.__name__}-{number}")
+                marks = [pytest.mark.slow] if check.__name__ == "check_bounded_memory_growth" else []
+                yield pytest.param(cls(**params), check, id=f"{name}-{check.__name__}-{number}", marks=marks)
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(cases()))

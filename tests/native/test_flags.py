@@ -144,6 +144,7 @@ def test_integers_are_exact():
     np.testing.assert_array_equal(one.decision_function(X), (X @ terms).ravel() * np.abs(one.dual_coef_).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instructions", SETS)
 def test_every_instruction_set(instructions, tmp_path):
     """A process that may use only the given instructions."""

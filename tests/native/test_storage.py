@@ -47,12 +47,12 @@ def test_twins_agree_on_every_kernel_and_storage(kernel, form, dtype):
 @pytest.mark.parametrize("form", ["dense", "sparse", "wide"])
 @pytest.mark.parametrize("kernel", [Gaussian(0.7), Laplacian(0.4), Cauchy(0.8), 0.2 * Polynomial(2) + 1], ids=str)
 def test_long_expansions_add_up(kernel, form, dtype):
-    X, y = binary(2500, form=form)
+    X, y = binary(1200, form=form)
     model = build("OGDClassifier", eta=0.01, loss="logistic", kernel=kernel)
     scores = learn(model, X.astype(dtype), y)
     dense = X.astype(dtype).toarray() if sp.issparse(X) else X.astype(dtype)
-    some = np.arange(0, 2500, 50)
-    K = kernel(dense[some], dense) * (np.arange(2500) < some[:, None])
+    some = np.arange(0, 1200, 25)
+    K = kernel(dense[some], dense) * (np.arange(1200) < some[:, None])
     same(scores[some], K @ model.dual_coef_[0], 1e-10 if dtype is np.float64 else 2e-5)
 
 

@@ -429,7 +429,7 @@ class DualSGDClassifier(_DualSGD, Classifier):
     components : D, number of random directions
     lam : regularisation, > 0
     maintenance : "merge", or "remove": the smallest term is dropped, and merge, components, insert_always have no use
-    insert_always : also insert a term (of coefficient 0) where the loss has no slope, as the released program
+    insert_always : also insert a term (of coefficient 0) where the loss has no slope, as the authors' program does
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
     kernel, average, random_state, n_jobs : see Estimator
 

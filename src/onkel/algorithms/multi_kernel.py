@@ -157,10 +157,10 @@ class OMKCClassifier(_OMKC, Vote):
     budget : total number of terms, of components on a budget; None: their own (100) for each kernel
     shared : True: one budget, in which a kernel that finds no room removes a term of its own; False: an equal share for
         each; None: as in the papers, True for "SD" and "SS"
-    divide : False leaves out the division by k(x, x) in the steps of "pa" and "bpa", as in the released program
+    divide : False leaves out the division by k(x, x) in the steps of "pa" and "bpa", as in the authors' program
     combination : "vote", or "scores": sum_i th_i f_i(x)
     single : "DS" and "SS": one component, drawn with probability th_i, answers
-    strict_discount : a score of 0 is no mistake, as in the released program with "pa"
+    strict_discount : a score of 0 is no mistake, as in the authors' program with "pa"
     kernels, random_state, n_jobs : see Pool
 
     References
@@ -330,7 +330,7 @@ class SPAOMKLClassifier(_SPAOMKL, Vote):
     eta, alpha, beta : as for SPAClassifier
     discount : gamma, in (0, 1]
     smoothing : delta, between 0 and 1
-    divide : False leaves out the division by k(x, x), as in the released program
+    divide : False leaves out the division by k(x, x), as in the authors' program
     combination : "vote", or "scores": sum_i th_i f_i(x)
     kernels, random_state, n_jobs : see Pool
 

@@ -313,7 +313,7 @@ class ForgetronClassifier(OneKernel, Classifier):
     ----------
     budget : B, largest number of terms
     variant : "self-tuned" (phi from the damage done so far) or "basic" (phi fixed by theory, for B >= 83)
-    legacy_root : repeat the wrong root of a released program (it reproduces some published rows)
+    legacy_root : repeat the wrong root of the authors' program (it reproduces some published rows)
     kernel, average, random_state : see Estimator
 
     References

@@ -38,7 +38,7 @@ class ProjectronClassifier(OneKernel, Classifier):
     budget : B, largest number of terms; None: no limit but the tolerance
     tolerance : eta in the paper, a distance >= 0
     squared : compare the squared distance, as the authors' library does
-    strict_sign_update : a score of 0 for a positive example is no mistake, as in some released programs
+    strict_sign_update : a score of 0 for a positive example is no mistake, as in some authors' programs
     kernel, average, random_state, n_jobs : see Estimator
 
     References

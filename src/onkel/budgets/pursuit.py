@@ -12,12 +12,11 @@ import math
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from onkel.budgets.base import term_diagonals
 from onkel.budgets.projection import append_or_project, remove_and_project
 from onkel.core.errors import Diverged, beyond, sane
-from onkel.core.linalg import Factor
+from onkel.core.linalg import Factor, triangular
 from onkel.core.part import Memory, Words, is_number
 from onkel.core.random import Random
 from onkel.core.run import Run
@@ -37,8 +36,8 @@ def joint_costs(f: Terms, factor: Factor, slots: Array) -> Array:
     """The costs of removing the first, the first two, ... of these terms together."""
     if len(slots) == 0:
         return np.zeros(0)
-    R = np.linalg.qr(factor.inverse_columns(slots), mode="r")  # K^-1[Q, Q] = R' R
-    z = solve_triangular(R, f.scale * f.coef[slots], trans="T")
+    R = np.asarray(np.linalg.qr(factor.inverse_columns(slots), mode="r"))  # K^-1[Q, Q] = R' R
+    z = triangular(R, f.scale * f.coef[slots], transposed=True)
     return np.asarray(np.cumsum(np.square(z).sum(axis=1)))
 
 

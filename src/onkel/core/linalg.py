@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -42,10 +42,10 @@ class Factor:
         A distance of the size of rounding counts as 0: the example depends linearly on the terms.
         """
         u, distance2 = self._forward(k, kxx)
-        return self._by_slot(solve_triangular(self.L, u, lower=True, trans="T") if len(u) else u), distance2
+        return self._by_slot(triangular(self.L, u, lower=True, transposed=True)), distance2
 
     def _forward(self, k: Array, kxx: float) -> tuple[Array, float]:
-        u = solve_triangular(self.L, k[self.slots], lower=True) if len(self) else np.zeros(0)
+        u = triangular(self.L, k[self.slots], lower=True)
         distance2 = kxx - float(u @ u)
         return u, distance2 if distance2 > self.dependent * kxx else 0.0
 
@@ -54,7 +54,7 @@ class Factor:
         u, distance2 = self._forward(k, kxx)
         n, distance = len(self), np.sqrt(distance2 + RIDGE * kxx)
         if self.W is not None:
-            d = solve_triangular(self.L, u, lower=True, trans="T") if n else u
+            d = triangular(self.L, u, lower=True, transposed=True)
             self.W = _bordered(self.W, -d / distance, 1 / distance)
         self.L = _bordered(self.L, u, distance)
         self.slots = np.append(self.slots, n)
@@ -116,7 +116,7 @@ class Factor:
             return
         self.L = L
         if self.W is not None:
-            self.W = solve_triangular(L, np.eye(len(L)), lower=True)
+            self.W = triangular(L, np.eye(len(L)), lower=True)
 
     def _place(self, slot: int) -> int:
         return int(np.flatnonzero(self.slots == slot)[0])
@@ -143,6 +143,23 @@ class Factor:
         if shapes != {(n, n)} or sorted(self.slots) != list(range(n)):
             raise ValueError(f"'{prefix}' must have matrices of shape {(n, n)}, and each of {n} slots once")
         self.removals = int(state[f"{prefix}.removals"])
+
+
+def triangular(A: Array, b: Array, *, lower: bool = False, transposed: bool = False) -> Array:
+    """The solution x of A x = b, or of A' x = b if `transposed`, where A is triangular.
+
+    As scipy.linalg.solve_triangular, but called in every round: without its checks and its estimate of the condition.
+    """
+    if b.size == 0:
+        return b
+    # LAPACK reads columns, so a matrix stored by rows is the transposed one with the other triangle.
+    if A.flags.f_contiguous:
+        x, info = dtrtrs(A, b, lower=lower, trans=transposed)
+    else:
+        x, info = dtrtrs(A.T, b, lower=not lower, trans=not transposed)
+    if info:
+        raise np.linalg.LinAlgError(f"the triangular matrix is singular: its diagonal is 0 in row {info - 1}")
+    return np.asarray(x)
 
 
 def _bordered(A: Array, row: Array, corner: float) -> Array:

@@ -8,6 +8,7 @@ rules could not be saved and read again; TypeError is raised in the round in whi
 
 from __future__ import annotations
 
+import math
 from numbers import Real
 from typing import Any
 
@@ -35,6 +36,8 @@ def check(part: Part, memory: Memory, first: Memory) -> None:
         changed = "added" if name in memory else "removed"
         raise TypeError(f"{part!r} {changed} the memory entry {name!r}: `start` must return all entries")
     for name, value in memory.items():
+        if type(value) is float and type(first[name]) is float and math.isfinite(value):
+            continue  # most entries: this runs in every round
         if isinstance(value, Random) or hasattr(value, "restore"):
             continue
         array = np.asarray(value)

@@ -117,6 +117,11 @@ class Function:
         """A limit: `check` refuses examples whose sum |x_1| + |x_2| + ... is not below it."""
         return math.inf
 
+    @property
+    def takes_all(self) -> bool:
+        """Does `check` accept every example?"""
+        return False
+
     def check(self, x: Row) -> None:
         """Raise TooLarge if the numbers of the example would overflow."""
 

@@ -113,6 +113,10 @@ class Terms(OnBasis):
 
     # -- kernel values
 
+    @property
+    def takes_all(self) -> bool:
+        return self._unit
+
     def check(self, x: Row) -> None:
         if not np.isfinite(kxx := self.diagonal(x)):
             raise TooLarge(f"k(x, x) is {kxx}; its values are too large for the kernel: scale the features")

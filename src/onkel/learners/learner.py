@@ -141,24 +141,32 @@ class Learner(Composed):
     def _step(self, round: Round) -> tuple[float, Array | None]:
         """The step of the update, checked for shape and range."""
         answer = self.update.step(round, self.memory)
-        shapes: list[tuple[int, ...]] = [(self.outputs,)]
-        if "explicit" in self.update.needs:  # then it may move each weight separately
-            shapes.append((len(round.k), self.outputs))
-        wanted = f"{self.update!r}.step must return a factor and coefficients of shape {shapes[-1]} or None"
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise TypeError(f"{wanted}, got {answer!r}")
+            raise self._wrong_step(round, answer)
         shrink, coef = answer
-        if not isinstance(shrink, Real) or (coef is not None and np.shape(coef) not in shapes):
-            raise TypeError(f"{wanted}, got {answer!r}")
+        shape = (self.outputs,) if coef is None else np.shape(coef)
+        if not isinstance(shrink, Real) or (shape != (self.outputs,) and shape != self._shape_of_all(round)):
+            raise self._wrong_step(round, answer)
         if not math.isfinite(shrink) or (coef is not None and not sane(coef)):
             raise Diverged(beyond("the step is", shrink if coef is None else coef))
         memories.check(self.update, self.memory, self._first)
         return shrink, coef
 
+    def _shape_of_all(self, round: Round) -> tuple[int, int] | None:
+        """The shape of a step that moves each weight separately, if the update may take one."""
+        return (len(round.k), self.outputs) if "explicit" in self.update.needs else None
+
+    def _wrong_step(self, round: Round, answer: Any) -> TypeError:
+        shape = self._shape_of_all(round) or (self.outputs,)
+        wanted = f"{self.update!r}.step must return a factor and coefficients of shape {shape} or None"
+        return TypeError(f"{wanted}, got {answer!r}")
+
     def _average(self, x: Row, k: Array, s: Array) -> Array:
         return self.f.average_scores(x, k, self.rounds) if self.average else s
 
     def check(self, X: Any, y: Array | None = None) -> None:
+        if self.f.takes_all:
+            return
         with np.errstate(over="ignore", invalid="ignore"):
             for i, x in enumerate(rows(X)):
                 try:
