@@ -41,9 +41,13 @@ public:
 
     Traits traits() const override { return {.unit_length = true, .idle_without_step = !averages()}; }
     void check(Row<T> x) const override {
-        double total = 0;
-        for (std::size_t e = 0; e < x.count; ++e) total += std::abs(static_cast<double>(x.values[e]));
-        if (!(total < map_->reach())) {
+        double sums[4] = {};  // four chains of additions, none of which waits for another
+        const std::size_t even = x.count - x.count % 4;
+        for (std::size_t e = 0; e < even; e += 4) {
+            for (std::size_t l = 0; l < 4; ++l) sums[l] += std::abs(static_cast<double>(x.values[e + l]));
+        }
+        for (std::size_t e = even; e < x.count; ++e) sums[0] += std::abs(static_cast<double>(x.values[e]));
+        if (!(sums[0] + sums[1] + sums[2] + sums[3] < map_->reach())) {
             throw TooLarge("its values are too large for random features: scale them");
         }
     }
