@@ -43,11 +43,11 @@ struct Range {
 template <class T>
 struct Workspace {
     std::vector<T> filled;      // a densified example
-    std::vector<T> scattered;   // a row of zeros for a scattered example; reset to zeros after use
+    std::vector<T> scattered;   // a dense row for the non-zeros of one example; all zeros between uses
     std::vector<T> row;         // a stored row, gathered
     std::vector<Word<T>> ones;  // the flags of examples
     Vectors<T> k;               // a kernel row
-    std::int64_t starts[2];     // of a matrix of one sparse row
+    std::int64_t starts[2];     // row starts of a CSR matrix with one row
 };
 
 template <class T>
@@ -68,7 +68,7 @@ public:
     std::size_t n() const { return n_; }
     std::size_t columns() const { return columns_; }
     Range all() const { return {0, n_}; }
-    // Do most examples come sparse?
+    // Is the stream sparse? Its first call decides; later examples may have the other form.
     bool sparse() const { return sparse_; }
     bool tiled() const { return tiled_; }
     // While this stays the same, the sums of an example are bitwise reproducible.
@@ -76,17 +76,18 @@ public:
     // Elements that kernel rows need: n rounded up to a multiple of lanes<T>.
     static std::size_t padded(std::size_t n) { return (n + lanes<T> - 1) / lanes<T> * lanes<T>; }
     // Is it worth summing over the non-zeros of the example alone? Yes if they are few, and not so large that these
-    // sums would lose digits by cancellation: sums of differences over all columns do not.
+    // sums would lose digits by cancellation. (Sums over all columns lose none.)
     bool truly_sparse(const Row<T>& x, double sharpness) const {
         return x.index && sparse_ && 2 * x.count < columns_ && moderate(x, sharpness);
     }
+    // Are the values small enough for sums over non-zeros alone?
     static bool moderate(const Row<T>& x, double sharpness);
 
     // Named columns; declared before the first row. References stay valid.
     Column& declare(const std::string& name, std::size_t width, bool saved = true);
     Column& operator[](const std::string& name);
     const Column& operator[](const std::string& name) const { return const_cast<Basis&>(*this)[name]; }
-    // Make sparse examples cheap for this comparison; declared before the first row.
+    // Keep norms, so that sparse examples are cheap to compare in this way; to be called before the first row.
     void prepare(const Compare& compare);
 
     void append(Row<T> x);                  // named values start at zero
@@ -100,7 +101,7 @@ public:
     // Sets X.ones to the flags of the examples (stored in `ones`), or to null if not all of them can be compared by
     // flags. Valid while the version stays the same.
     void pack(Rows<T>& X, std::vector<Word<T>>& ones) const;
-    // out[q * stride + i] = sum_j compare(x_qj, z_ij) for the rows i of the range, up to whole tiles.
+    // out[q * stride + i] = sum_j compare(x_qj, z_ij) for the rows i of the range, and the rest of its last tile.
     void sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
               std::size_t stride) const;
     // Are all these sums integers below `table_size`? Then `look_up` writes table[sum] in place of each sum.

@@ -9,9 +9,9 @@
 
 namespace onkel {
 
-// Errors in a row carry its number, if it is known where they are noticed; else -1.
+// In the errors below, `row` is the number of the example; -1 if it is not known where the error is noticed.
 
-// The model's numbers leave the range of floating point; it keeps what it knew before that round.
+// Numbers of the model become too large (see `sane`) or not finite; the learner stays as it was before that round.
 struct Diverged : std::runtime_error {
     explicit Diverged(const std::string& sentence, std::ptrdiff_t at = -1) : std::runtime_error(sentence), row(at) {}
     std::ptrdiff_t row;
@@ -35,7 +35,7 @@ inline std::string beyond(const char* what, double value) {
     return what + std::string(number) + ": the model diverges; use a smaller step, or scale features and targets";
 }
 
-// Small enough to be squared and added up without harm.
+// Small enough to be squared and added up without overflow.
 inline bool sane(double v) { return std::abs(v) < 1e150; }
 
 }  // namespace onkel

@@ -1,8 +1,8 @@
 // Flags: which values of a table are 1, as bits.
 //
-// Many columns hold nothing but 0 and 1: yes/no answers, one-hot categories, word indicators. Two rows are compared
-// there by counting bits, those of 32 columns (float) or 64 (double) at a time. Which columns these are depends on the
-// rows that are stored now, not on earlier ones. Values that are neither 0 nor 1 are called non-binary.
+// Many columns hold nothing but 0 and 1: yes/no answers, one-hot categories, word indicators. In such columns two rows
+// are compared by counting bits, those of 32 columns (float) or 64 (double) at a time. Which columns are counted
+// depends on the rows that are stored now, not on earlier ones. Values that are neither 0 nor 1 are called non-binary.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace onkel {
 template <class T>
 class Flags {
 public:
-    // partly: also where only some columns are flags.
+    // partly: count bits even if only some columns are flags.
     Flags(std::size_t columns, bool partly) : partly_(partly) { widen(columns); }
 
     // The columns whose bits are counted, and all others.
@@ -28,7 +28,7 @@ public:
     const std::vector<std::int32_t>& others() const { return others_; }
     bool any() const { return others_.size() < counts_.size(); }
     bool all() const { return others_.empty(); }
-    // Grows when they change. While it stays the same, sums for a row are bitwise reproducible.
+    // Grows when this choice of columns changes. While it stays the same, sums for a row are bitwise reproducible.
     std::size_t version() const { return version_; }
 
     std::size_t words() const { return mask_.size(); }
@@ -111,8 +111,8 @@ public:
 
 private:
     static constexpr std::size_t bits = 8 * sizeof(T);
-    static constexpr int fewest_flags = 8;  // flags in a word, to be counted rather than compared one by one
-    // The bits of a word are not counted if one of its columns has fewer non-binary values than this, but some: such a
+    static constexpr int fewest_flags = 8;  // words with fewer flags are not counted
+    // The bits of a word are not counted if one of its columns has non-binary values, but fewer than this: such a
     // column would often switch between flags and others, and each switch recomputes a block's kernel rows.
     static constexpr std::uint32_t fewest_non_binary = 16;
 
@@ -123,7 +123,7 @@ private:
     Word<T>& non_binary(std::size_t i, std::size_t w) { return non_binary_[i * words() + w]; }
     bool pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones, Word<T>* non_binary) const;
 
-    // The bits of a row that comes.
+    // Packs the bits of a row that is about to be stored.
     void read(const Row<T>& x) {
         pack(x, all_columns_.data(), row_ones_.data(), row_non_binary_.data());
         most_ = std::max(most_, ones(row_ones_.data()));
@@ -142,6 +142,7 @@ private:
         }
         return changed;
     }
+    // Chooses the columns whose bits are counted, after `counts_` has changed.
     void choose();
 
     bool partly_;
@@ -150,12 +151,12 @@ private:
     std::size_t most_ = 0;
     std::vector<std::uint32_t> counts_;  // for each column: how many rows are neither 0 nor 1 there
     std::size_t mixed_ = 0;              // how many columns have such rows
-    Vectors<Word<T>> tiles_;             // word w of row i, as features lie in tiles
+    Vectors<Word<T>> tiles_;             // the ones: word w of a row lies where feature w would (see simd.hpp)
     std::vector<Word<T>> non_binary_;    // row by row: which values are neither 0 nor 1
     std::vector<Word<T>> mask_;
     std::vector<std::int32_t> others_;
     std::vector<Word<T>> all_columns_;                // a mask of all columns
-    std::vector<Word<T>> row_ones_, row_non_binary_;  // of the row that comes
+    std::vector<Word<T>> row_ones_, row_non_binary_;  // of the row about to be stored
 };
 
 }  // namespace onkel

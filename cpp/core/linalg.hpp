@@ -9,7 +9,7 @@
 
 namespace onkel {
 
-// A symmetric matrix with a row for each term, which moves as terms do.
+// A symmetric matrix with a row and a column for each term, which move as the terms do.
 class Square {
 public:
     Square() = default;
@@ -25,7 +25,7 @@ public:
     void append(const double* row);
     // Removes row and column i; the last ones take their place.
     void remove(std::size_t i);
-    // By rows; what is on the diagonal times a factor.
+    // The elements row by row; those on the diagonal are multiplied by a factor.
     std::vector<double> values(double on_diagonal = 1) const;
 
 private:
@@ -34,7 +34,7 @@ private:
     std::vector<double> values_;
 };
 
-// A squared distance to the span, relative to k(x, x), that counts as zero.
+// A squared distance to the span of the terms counts as zero up to this, relative to k(x, x).
 inline constexpr double dependent = 1e-10;
 
 // The kernel matrix of the terms of an expansion, factored: K = L L'. The definition, and why not K^-1, are in
@@ -42,7 +42,7 @@ inline constexpr double dependent = 1e-10;
 class Factor {
 public:
     // `inverse`: keep L^-1, too. A squared distance to the span of up to threshold * k(x, x) counts as 0; the threshold
-    // is 0 if K has a ridge, with which no term depends on the others.
+    // is 0 if K has a ridge, as then no term depends on the others.
     explicit Factor(bool inverse, double threshold = dependent) : inverse_(inverse), threshold_(threshold) {}
 
     std::size_t n() const { return slots_.size(); }
@@ -63,10 +63,10 @@ public:
     // K^-1 by slot, likewise.
     Square inverse() const;
 
-    // The column of L^-1 that belongs to a slot: their inner products are K^-1[i, j].
+    // The column of L^-1 that belongs to a slot. The inner product of two such columns is K^-1[i, j].
     void inverse_column(std::size_t slot, double* out) const;
 
-    // Is it time to compute it afresh? Then from K, by slot.
+    // Is it time to compute the factor again? `refresh` does so, from K in the order of slots.
     bool stale() const { return removals_ > (n() > 100 ? n() : 100); }
     void refresh(const std::vector<double>& K);
 
@@ -88,12 +88,13 @@ private:
     std::size_t capacity_ = 0;
     std::vector<double> columns_;
     std::vector<double> rows_;
-    std::vector<double> squares_;     // of the columns of the inverse, added up from the top
+    std::vector<double> squares_;     // squared length of each column of the inverse, added up from the top
     std::vector<std::size_t> slots_;  // of the rows of L
     std::size_t removals_ = 0;
-    std::vector<double> u_;  // of the example projected last: L^-1 k,
-    std::vector<double> d_;  // K^-1 k, both in the order of L,
-    double length_ = 0;      // and the diagonal element of L it would have
+    // Of the example projected last, in the order of L:
+    std::vector<double> u_;  // L^-1 k
+    std::vector<double> d_;  // K^-1 k
+    double length_ = 0;      // the diagonal element that L would get with it
 };
 
 // Eigenvalues, and eigenvectors as rows of `vectors` (n x n), of the symmetric matrix A (n x n), unsorted.

@@ -49,8 +49,8 @@ public:
     static void after_fork() { process += one_process; }
 
 private:
-    // Low 16 bits: number of threads that share the lock, or one_learns (all ones). High 16 bits: how many forks led to
-    // the process in which that is so (modulo 2^16).
+    // Low 16 bits: number of threads that share the lock, or one_learns (all ones). High 16 bits: the process in which
+    // they run, given by the number of forks that led to it (modulo 2^16).
     using State = std::uint32_t;
     static constexpr State one_process = 1U << 16;
     static constexpr State one_learns = one_process - 1;

@@ -34,7 +34,7 @@ struct FlagBits {
 // Size of a table of kernel values, one for each sum 0, 1, ... (see `look_up`).
 inline constexpr std::size_t table_size = 32;  // two or four vectors of AVX-512
 
-// Only tiles need alignment. Every `out` and `norms` has count * lanes<T> elements per query.
+// Only tiles need alignment. `norms` has count * lanes<T> elements, and every `out` has as many per query.
 template <class T>
 struct Simd {
     // out[i] = sum_j pair(x[j], z_ij) over the rows i of `count` tiles
@@ -56,7 +56,7 @@ struct Simd {
     bool (*pack)(const T* x, std::size_t rows, std::size_t columns, const Word<T>* mask, Word<T>* ones,
                  Word<T>* non_binary);
 
-    // the same for sparse queries, rows of a CSR matrix: out[q * out_stride + i] =
+    // as `dense_many` for sparse queries, rows of a CSR matrix: out[q * out_stride + i] =
     //     norms[i] + sum_e (pair(values[e], z) - pair(0, z)), z being feature index[e] of row i,
     // summed in T; norms[i] = sum_j pair(0, z_ij) is not read (may be null) for products. Distances are >= 0.
     void (*sparse_many)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* values,
@@ -68,7 +68,7 @@ struct Simd {
     // are 0. NaN stays NaN.
     void (*decay)(T* v, std::size_t n, std::size_t rows, std::size_t stride, T rate);
 
-    // added up in an order that depends on n alone
+    // sum_i a[i] b[i], added up in an order that depends on n alone
     double (*dot)(const double* a, const T* b, std::size_t n);
 
     // y += a * x

@@ -15,12 +15,12 @@ namespace onkel {
 // What the loop may rely on to skip work.
 struct Traits {
     bool unit_length = false;        // is k(x, x), or |z(x)|^2, 1 for every x?
-    bool may_overflow = true;        // can numbers of an example overflow? Then `check` is asked
+    bool may_overflow = true;        // can numbers of an example overflow? Then `check` is called
     bool idle_without_step = false;  // is nothing to be done in a round without a step?
 };
 
-// What an update offers in a round: the example x with its row k, and its coefficients, one for each output (null: no
-// step). If each weight has a step of its own, also these `steps`, (outputs, features).
+// What an update offers in a round: the example x, its kernel values or features k, and the coefficients of the new
+// term, one for each output (null: no step). If each weight has a step of its own, also `steps`, (outputs, features).
 template <class T>
 struct Offer {
     const Round& round;
@@ -52,9 +52,9 @@ public:
     virtual void check(Row<T> x) const = 0;
     // The same for an example that is only scored. Default: none is refused, as scores do not need k(x, x).
     virtual void check_query(Row<T>) const {}
-    // The row of example i of X, which is about to be learned from.
+    // The row of example i of X, which is about to be learned from: its kernel values or features.
     virtual T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) = 0;
-    // How many rows are computed together; they stay in place until the next ones are computed.
+    // With explicit features: how many rows are computed together, and stay in place until the next ones are computed.
     virtual std::size_t block_rows() const { return 1; }
     // Forget the rows that were computed: their examples may no longer be read.
     virtual void drop_block() = 0;
@@ -67,9 +67,9 @@ public:
     // Scores of many examples, written row by row.
     virtual void predict(const Rows<T>& X, bool averaged, double t, double* out) const = 0;
 
-    // With averages: a round begins, and the model as it is enters them.
+    // With averages: a round begins; adds the current model to the average.
     virtual void count() = 0;
-    // The round was none after all: it diverged before anything moved.
+    // Undoes `count`, for a round that diverged before anything moved.
     virtual void uncount() = 0;
     // Refuse a factor that would take coefficients out of range.
     virtual void check_scale(double factor) const = 0;
@@ -83,13 +83,13 @@ public:
     const std::size_t outputs;
 
 protected:
-    // Far from 1 the average would lose digits: then the coefficients take the scale over.
+    // Is the scale so far from 1 that the average would lose digits? Then it is multiplied into the coefficients.
     static bool far(double scale) { return !(scale > 1e-3 && scale < 1e3); }
 
     Run run_;
 };
 
-// What is learned. `start(run)` makes the function f = 0, where everything that is stored lives.
+// What is learned. `start(run)` makes the function f = 0, which holds everything that is stored.
 class Hypothesis {
 public:
     virtual ~Hypothesis() = default;

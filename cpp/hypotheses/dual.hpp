@@ -1,4 +1,4 @@
-// Dual: an expansion and features, into which its smallest terms go.
+// Dual: an expansion plus explicit features; when the expansion is full, its smallest terms become features.
 #pragma once
 
 #include <cstddef>
@@ -115,7 +115,8 @@ private:
         const std::size_t i = terms_.smallest();
         weights_.features_of(terms_.basis.row(i, work), work, z_merged_.data());
         for (std::size_t o = 0; o < outputs; ++o) {
-            const double past = this->run_.average == Average::live ? terms_.past(i, o) : 0;  // `all` keeps the term
+            // with Average::all, `remove` below keeps the term for the average
+            const double past = this->run_.average == Average::live ? terms_.past(i, o) : 0;
             weights_.add(o, terms_.scale * terms_.coef.values[o][i], z_merged_.data(), past);
         }
         terms_.remove(i, work);
@@ -124,12 +125,12 @@ private:
     Terms<T> terms_;
     Weights<T> weights_;
     std::size_t budget_;
-    std::size_t merge_;
+    std::size_t merge_;  // how many terms become features at a time
     bool insert_always_;
     const T* z_ = nullptr;  // features of the example being learned from
     std::vector<T> z_merged_;
     std::vector<double> zeros_;
-    mutable std::vector<double> s_;  // of the features; `predict` has its own
+    mutable std::vector<double> s_;  // scores of the features; not used by `predict`, which many threads may call
 };
 
 // At most `budget` terms; the smallest become features (DualSGD).

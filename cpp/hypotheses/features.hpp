@@ -20,7 +20,7 @@ namespace onkel {
 // f(x) = scale * sum_i coef_i z_i(x). Weights have the type of the examples, so that products with features are as fast
 // as that type allows; sums over rounds (for the average) are double.
 //
-// The features of a few examples are computed together, where the map does not learn.
+// Unless the map learns, the features of a few examples are computed together.
 template <class T>
 class Weights final : public Function<T> {
 public:
@@ -230,10 +230,10 @@ private:
 
     std::unique_ptr<FeatureMap<T>> map_;
     std::vector<Vectors<T>> coef_;           // without scale
-    std::vector<std::vector<double>> base_;  // with averages: sum of the past weights less coef * cumulative
+    std::vector<std::vector<double>> base_;  // with averages: sum of the past weights minus coef * cumulative
     double scale_ = 1;
     double cumulative_ = 0, cumulative_before_ = 0;
-    std::vector<T> dz_;
+    std::vector<T> dz_;  // gradient of the loss with respect to the features
 
     Vectors<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
     std::size_t block_begin_ = 0;

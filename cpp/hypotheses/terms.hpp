@@ -29,9 +29,9 @@ template <class T>
 class RunningBudget {
 public:
     virtual ~RunningBudget() = default;
-    // Called in rounds that offer a term, and where `every_round` in the others too.
+    // Called in the rounds with a new term; if `Budget::every_round`, in all others, too.
     virtual void insert(Terms<T>& f, const Offer<T>& offer) = 0;
-    // Do the n terms stay in their places from now on, whatever comes?
+    // Is it certain that none of the n terms will be removed any more? Then large blocks of examples pay.
     virtual bool keeps_terms(std::size_t n) const = 0;
     virtual void widen(std::size_t columns) = 0;
     virtual void save(Store& store) const = 0;
@@ -87,8 +87,8 @@ protected:
 
 // f(x) = scale * sum_i coef_i k(x_i, x) + bias, and the average of f over the past rounds.
 //
-// It works in blocks: the kernel rows of the next few examples are computed together, which costs little more than
-// one of them when the table is large, and updated when terms come and go. Every number comes out as if the examples
+// It works in blocks: the kernel rows of the next few examples are computed together. If the table is large, this costs
+// little more than one of them. When terms come and go, the rows are updated. Every number comes out as if the examples
 // had been processed one by one.
 template <class T>
 class Terms final : public Function<T> {
@@ -256,7 +256,7 @@ public:
 
     void move(double factor, const Offer<T>& offer) override {
         shrink(factor);
-        const bool refused = offer.round.room <= 0 && n() == 0;  // none of its own can make room
+        const bool refused = offer.round.room <= 0 && n() == 0;  // there is no term to remove
         const double* term = refused ? nullptr : offer.coef;
         if (term || every_round_) budget_->insert(*this, {offer.round, offer.x, offer.k, term, offer.work});
     }
@@ -287,7 +287,7 @@ public:
         finish_append(t, kxx, c, work);
     }
 
-    // The same, but term i leaves.
+    // The same, but term i is removed first.
     void replace(std::size_t i, Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
         keep_in_average(i, work);
         reset_scale(n() - 1);
@@ -303,14 +303,14 @@ public:
         move_in_block(n(), i);
     }
 
-    // Set the coefficient of term i to c, which is not yet multiplied by scale.
+    // Set the coefficient of term i to c. Like the other coefficients, c is without scale.
     void change(std::size_t i, std::size_t output, double c) {
         double& own = coef.values[output][i];
         if (base) base->values[output][i] += cumulative * (own - c);
         own = c;
     }
 
-    // Add factor * step to the coefficients of an output, which are not yet multiplied by scale.
+    // Add factor * step to the coefficients of an output. Like the coefficients, it is without scale.
     template <class U>
     void add(std::size_t output, double factor, const U* step) {
         if (factor == 0) return;
@@ -353,15 +353,15 @@ public:
     }
 
     Basis<T> basis;
-    Basis<T> dead;  // Average::all: terms that once lived
+    Basis<T> dead;  // Average::all: removed terms, for the average
     Column& coef;   // without scale
     Vectors<double>& born;
     Vectors<double>& diagonal;     // k(x_i, x_i)
-    Column* base;                  // with averages: sum of the past coefficients less coef * cumulative
-    std::vector<double> bias;      // added to f; empty but for budgets with an intercept
-    std::vector<double> bias_sum;  // over the rounds
+    Column* base;                  // with averages: sum of the past coefficients minus coef * cumulative
+    std::vector<double> bias;      // added to f; empty if the budget has no intercept
+    std::vector<double> bias_sum;  // sum of bias over the rounds
     double scale = 1;
-    double cumulative = 0;  // sum of scale over the rounds
+    double cumulative = 0;  // sum of scale over the rounds since it was last reset to 1
     double cumulative_before_ = 0;
     std::vector<double> bias_sum_before_;
 
@@ -388,7 +388,7 @@ private:
         cumulative = 0;
     }
 
-    // The newest term, which is in the table already.
+    // Fill in the columns of the newest term, whose row is in the table already, and its kernel values in the block.
     void finish_append(double t, double kxx, const double* c, Workspace<T>& work) {
         for (std::size_t o = 0; o < outputs; ++o) {
             coef.values[o].back() = c[o] / scale;
@@ -397,14 +397,14 @@ private:
         born.back() = t;
         diagonal.back() = kxx;
         if (current_ + 1 < block_end_ &&
-            basis.version() == version_) {  // the rest of the block is compared with the tile that it is in
+            basis.version() == version_) {  // compare the rest of the block with the tile of the new term
             const std::size_t next = current_ + 1 - block_begin_;
             const Range tile{(n() - 1) / lanes<T> * lanes<T>, n()};
             kernel_->rows(basis, block_.slice(next, block_.n - next), tile, work, k_.data() + next * stride_, stride_);
         }
     }
 
-    // Term i is about to leave.
+    // Before term i is removed: keep it for the average, with Average::all.
     void keep_in_average(std::size_t i, Workspace<T>& work) {
         if (this->run_.average != Average::all) return;
         dead.append(basis.row(i, work));
@@ -412,7 +412,7 @@ private:
         dead_born_.values[0].back() = born[i];
     }
 
-    // A term has moved in the table: so it does in the rows of the block.
+    // A term has moved to another slot: move its kernel values in the rows of the block, too.
     void move_in_block(std::size_t from, std::size_t to) {
         for (std::size_t q = current_; q < block_end_; ++q) {
             T* k = k_.data() + (q - block_begin_) * stride_;
@@ -426,10 +426,10 @@ private:
         kernel_->rows(table, {x.values, x.index, x.index ? work.starts : nullptr, 1, x.count}, table.all(), work, k, 0);
     }
 
-    // Compute the rows of the examples from i on, as many together as pays: the more terms there are, the more.
+    // Compute the rows of the next examples, from i on, together. The more terms there are, the more examples.
     void fill_block(const Rows<T>& X, std::size_t i, Workspace<T>& work) {
         const std::size_t wanted = budget_->keeps_terms(n()) ? most_rows : std::min(n() / 50 + 1, most_rows);
-        const std::size_t count = wanted < 4 ? wanted : wanted / 4 * 4;  // the vector code's step
+        const std::size_t count = wanted < 4 ? wanted : wanted / 4 * 4;  // AVX-512 code compares 4 at a time
         version_ = basis.version();
         block_begin_ = i;
         block_end_ = i + (basis.tiled() ? std::min(count, X.n - i) : 1);
@@ -448,14 +448,15 @@ private:
     Column& dead_coef_;
     Column& dead_born_;
 
-    std::vector<Word<T>> ones_;  // flags of the examples in the block:
-    Rows<T> block_;              // block_begin_ .. block_end_ - 1 of those being learned from
+    // The block: examples block_begin_ .. block_end_ - 1 of those being learned from.
+    std::vector<Word<T>> ones_;  // their flags
+    Rows<T> block_;
     std::size_t block_begin_ = 0;
     std::size_t block_end_ = 0;
-    std::size_t current_ = 0;
-    Vectors<T> k_;  // their kernel rows
-    std::size_t stride_ = 0;
-    std::size_t version_ = 0;  // of the table they were computed with
+    std::size_t current_ = 0;  // the example of this round
+    Vectors<T> k_;             // the kernel rows of the block
+    std::size_t stride_ = 0;   // from one kernel row to the next
+    std::size_t version_ = 0;  // version of the table when they were computed
 };
 
 }  // namespace onkel

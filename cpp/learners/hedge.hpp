@@ -25,20 +25,21 @@ class Hedge {
 public:
     using Component = Learner<double>;
 
+    // The fields of `Weighting` and `Sampling` in Python, and the vote and budget of the pool.
     struct Rule {
         std::shared_ptr<const Loss> loss;  // loss that moves the weights; null: the number of mistakes
         double rate = 0;
         bool vote = true;
         bool strict = false;
-        bool sample_update = false;
-        bool sample_combination = false;
-        bool single = false;
-        bool scale_chance = false;
+        bool sample_update = false;       // Sampling.learn
+        bool sample_combination = false;  // Sampling.answer is "some" or "one"
+        bool single = false;              // Sampling.answer is "one"
+        bool scale_chance = false;        // Sampling.scale
         double smoothing = 0;
         double budget = std::numeric_limits<double>::infinity();
     };
 
-    // What is known of the weights: the losses of the components so far, rounds, random streams.
+    // What a pool remembers: the summed losses of the components, the number of rounds, and the random streams.
     struct Memory {
         double* losses;
         std::int64_t& t;
@@ -62,7 +63,7 @@ public:
     std::size_t components() const { return m_; }
     std::size_t outputs() const { return outputs_; }
 
-    // What their maps have in common, if anything.
+    // The directions that several maps of the components share, if any.
     void share(std::vector<std::shared_ptr<Common>> common) { common_ = std::move(common); }
 
     // Learn from each row in turn; writes the combined scores before each update.
@@ -120,7 +121,8 @@ public:
     }
 
 private:
-    struct DropBlock {  // when the scope is left, also by an exception: the caller may free the examples
+    // Drops the blocks at the end of a scope, also after an exception: the caller may then free the examples.
+    struct DropBlock {
         Hedge& pool;
         ~DropBlock() {
             for (Component* learner : pool.learners_) learner->drop_block();
@@ -159,7 +161,7 @@ private:
         std::copy_n(learners_[j]->begin_round(X, i), outputs_, s + j * outputs_);
     }
 
-    // th, which sum to 1.
+    // Computes the weights th of the components, which sum to 1.
     void set_weights(const double* losses, double* th) const {
         const double least = *std::min_element(losses, losses + m_);
         double total = 0;
@@ -174,7 +176,7 @@ private:
         }
     }
 
-    // The weights of those drawn to take part; the best if none is.
+    // Draws components: the others get weight 0, a `single` one gets weight 1. If none is drawn, the best keep theirs.
     const double* draw(Random& random) {
         if (rule_.single) {
             double total = 0;
@@ -217,7 +219,7 @@ private:
         return rule_.strict ? y * s[0] < 0 : y * s[0] <= 0;
     }
 
-    // each(j) for every component, on several threads where asked; the first exception, if any, after all have ended.
+    // Calls each(j) for every component, on jobs_ threads. The first exception is thrown after all threads have ended.
     template <class Each>
     void for_each_component(Each each) {
         if (jobs_ <= 1) {

@@ -49,7 +49,7 @@ public:
     // Callers on several threads must hold this lock; no member function of this class takes it.
     Lock& lock() const { return lock_; }
 
-    // Learn from each row in turn; writes the scores before each update, by the last and the averaged model.
+    // Learn from each row in turn; writes the scores before each update, by the current and the averaged model.
     void learn(const Rows<T>& X, const double* y, const double* weight, double* last, double* averaged) {
         check(X);
         if (!(X.n == 1 && is_scored_last(X[0]))) drop_block();
@@ -59,8 +59,8 @@ public:
         }
     }
 
-    // Throws unless the learners are distinct, hold no terms, and have equally many explicit features (not none),
-    // columns and outputs. That the features are the same, the caller ensures (`family` in Python).
+    // Throws unless the learners are distinct, hold no terms, have explicit features, and have the same numbers of
+    // features, columns and outputs. The caller ensures that the features themselves are the same (`family` in Python).
     static void check_group(const std::vector<Learner*>& group) {
         const Learner& first = *group.front();
         for (const Learner* other : group) {
@@ -76,7 +76,7 @@ public:
     }
 
     // Several learners learn from the same explicit features, which the first computes for all. The scores of each
-    // learner are written after those of the one before. Returns which learners diverged; they stopped at that row.
+    // learner are written after those of the one before. Returns which learners diverged, and so stopped early.
     static std::vector<bool> learn_together(const std::vector<Learner*>& group, const Rows<T>& X, const double* y,
                                             double* last, double* averaged) {
         Learner& first = *group.front();
@@ -105,12 +105,12 @@ public:
         return lost;
     }
 
-    // A round in two halves, for a pool of learners: the scores of example i of X, and (weight > 0) the update.
+    // A round in two halves, so that a pool can act in between: the scores of example i of X; the update (weight > 0).
     const double* begin_round(const Rows<T>& X, std::size_t i) {
         k_ = on_f([&](auto& f) { return f.row(X, i, work_); });
         return score_row(i);
     }
-    // The scores for the current row k_, that of example i.
+    // The scores from k_, the kernel values or features of example i.
     const double* score_row(std::size_t i) {
         on_f([&](auto& f) { f.scores(k_, s_.data()); });
         for (const double s : s_) {
@@ -128,7 +128,7 @@ public:
         }
         const auto t = static_cast<double>(t_ + 1);
         const double kxx = traits_.unit_length ? 1 : f_->length2(x);
-        if (kxx <= 0) std::fill(slope_.begin(), slope_.end(), 0.0);  // no step
+        if (kxx <= 0) std::fill(slope_.begin(), slope_.end(), 0.0);  // no step can lower the loss
         const Round now{y, t, kxx, s_.data(), value, slope_.data(), outputs(), weight, chance, room};
         bool counted = false;
         try {
@@ -221,18 +221,19 @@ public:
     }
 
 private:
-    struct DropBlock {  // when the scope is left, also by an exception: the caller may free the examples
+    // Drops the block at the end of a scope, also after an exception: the caller may then free the examples.
+    struct DropBlock {
         Learner& learner;
         ~DropBlock() { learner.drop_block(); }
     };
 
-    // For what happens in every round: mostly f is a sum of terms, and calls of a final class are direct.
+    // Calls a member of f, in every round. Usually f is a `Terms`: as this class is final, the call is not virtual.
     template <class Call>
     auto on_f(Call call) {
         return terms_ ? call(*terms_) : call(*f_);
     }
 
-    // The example scored last, if nothing was learned since: the hypothesis still has its row.
+    // The example scored last, if nothing was learned since: f still has its kernel values or features.
     struct Scored {
         bool known = false;
         std::vector<T> values;
@@ -246,6 +247,7 @@ private:
         return scored_last_.known && same(scored_last_.values, x.values) && same(scored_last_.index, x.index);
     }
 
+    // A matrix with x as its only row.
     Rows<T> alone(Row<T> x) {
         starts_[1] = static_cast<std::int64_t>(x.count);
         return {x.values, x.index, x.index ? starts_ : nullptr, 1, x.index ? 0 : x.count};
@@ -273,14 +275,14 @@ private:
         }
     }
 
-    // Refuse what would read outside memory; meaning is checked in Python.
+    // Refuse input that would lead to reads outside the arrays. Whether values make sense is checked elsewhere.
     void check_form(const Rows<T>& X) const {
         const std::size_t width = columns();
         if (!X.indices) {
             if (X.columns != width) throw std::invalid_argument("wrong number of columns");
             return;
         }
-        bool inside = true;  // a negative index is a huge one
+        bool inside = true;  // a negative index becomes a huge unsigned one
         for (std::int64_t e = X.starts[0]; e < X.starts[X.n]; ++e) {
             inside &= static_cast<std::uint32_t>(X.indices[e]) < width;
         }
@@ -293,18 +295,18 @@ private:
     Terms<T>* terms_;  // f_ as Terms; null if it is another function
     Traits traits_;
     bool per_weight_;
-    bool idle_without_slope_;  // without a slope there is nothing to do
+    bool idle_without_slope_;  // is nothing to be done in a round where the slope is 0?
     std::int64_t t_ = 0;
     std::int64_t rows_ = 0;
     Workspace<T> work_;
     mutable Lock lock_;
     Scored scored_last_;
-    std::int64_t starts_[2] = {0, 0};  // of a matrix of one sparse row
-    T* k_ = nullptr;                   // the row of the current example
+    std::int64_t starts_[2] = {0, 0};  // row starts of a CSR matrix with one row
+    T* k_ = nullptr;                   // kernel values or features of the current example
     std::vector<double> s_;
     std::vector<double> slope_;
     std::vector<double> coef_;
-    std::vector<double> steps_;  // for rules that move each weight by itself
+    std::vector<double> steps_;  // of updates that move each weight separately
     std::vector<double> s_one_;
 };
 

@@ -1,5 +1,6 @@
-// The binding: one line per part. A part of Python crosses as the object of the same name and fields, but a map as the
-// numbers drawn for it, its reach, and the fields that C++ needs. Learners, pools, Common and Stretched are no parts.
+// The binding: one line per part. A C++ part is made from the fields of the Python part of the same name; a map is made
+// from the numbers drawn for it, its reach (see FeatureMap) and the fields that C++ needs. Learners, pools, Common and
+// Stretched are not parts.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -83,7 +84,7 @@ using Dictionary = nb::typed<nb::dict, nb::object, nb::object>;
 template <class T>
 class NamedRow {
 public:
-    // `columns` has the place of each known name; other names are left out, unless `all` must be known.
+    // `columns` has the column of each known name. Unknown names are left out, or refused if `all` must be known.
     bool read(const Dictionary& x, const Dictionary& columns, bool all) {
         found_.clear();
         PyObject *name, *number;
@@ -206,7 +207,7 @@ std::shared_ptr<Map> structured(const Input<double>& orders, const Input<double>
     return Map::of<Structured>(order, diagonal, last, components, columns, reach);
 }
 
-// A short call under the learner's lock. It holds the GIL unless it had to wait for the lock; `call` is told which.
+// A short call under the learner's lock. The GIL is kept if the lock is free, else released; `call` is told which.
 template <class Guard, class L, class Call>
 auto locked(L& self, Call call) {
     if (const Guard guard(self.lock(), std::try_to_lock); guard) return call(true);
@@ -223,6 +224,7 @@ std::vector<std::unique_ptr<Guard>> lock_all(const std::vector<L*>& learners) {
     return guards;
 }
 
+// While the GIL is held, only one thread can call `Learner::score_one`, which keeps the row of the example.
 template <class T>
 std::vector<double> score_one(Learner<T>& self, Row<T> x) {
     return locked<Lock::Shared>(
@@ -429,7 +431,7 @@ void bind_hedge(nb::module_& m) {
 NB_MODULE(_core, m) {
     using namespace onkel;
 
-    // The exceptions that Python has for them are handed in: the binding imports nothing of onkel.
+    // Python passes in its classes for these errors, as the binding imports nothing of onkel.
     static PyObject *diverged = PyExc_FloatingPointError, *too_large = PyExc_ValueError, *busy = PyExc_RuntimeError;
     m.def(
         "set_errors",

@@ -72,12 +72,12 @@ def term_diagonals(f: Terms) -> Array:
 
 
 def own_output(coef: Array) -> Array:
-    """The output of each term's label, for perceptron steps: 0, or the class whose coefficient is positive."""
+    """The output of each term's label, for perceptron steps: the class with a positive coefficient; 0 if one output."""
     return np.argmax(coef, axis=1) if coef.shape[1] > 1 else np.zeros(len(coef), dtype=int)
 
 
 def own_margins(coef: Array, scores: Array) -> Array:
-    """The margins of scores at the terms' own examples; the labels follow from the perceptron coefficients."""
+    """The margin of each term's own example, given its scores; its label follows from `coef`, for perceptron steps."""
     if coef.shape[1] == 1:
         return np.sign(coef[:, 0]) * scores[:, 0]
     i, own = np.arange(len(coef)), own_output(coef)

@@ -1,10 +1,10 @@
 """Double updates: the dual is maximised over the new term and the old term it conflicts with most.
 
 Let f = sum_i a_i k(x_i, .) with a_i = g_i y_i. If 0 <= g_i <= limit_i (C times the weight of the example), the g_i are
-a feasible point of the SVM's dual, and the dual objective is sum_i g_i - |f|^2 / 2. The box of term i is this interval
-for a_i. If v is subtracted from the coefficients, the dual objective changes by
-gain(v) = -sum_i v_i (y_i - f(x_i)) - |sum_i v_i k(x_i, .)|^2 / 2. Each term stores f at its own example (column
-`score`) and its limit (column `limit`), both divided by scale.
+a feasible point of the SVM's dual, and the dual objective is sum_i g_i - |f|^2 / 2. The box of term i is the interval
+between 0 and y_i limit_i, in which a_i must stay. If v is subtracted from the coefficients, the dual objective changes
+by gain(v) = -sum_i v_i (y_i - f(x_i)) - |sum_i v_i k(x_i, .)|^2 / 2. With each term i, f(x_i) (column `score`) and
+limit_i (column `limit`) are stored, both divided by scale.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from onkel.updates.base import Round
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# On the diagonal of K, relative to it: if K is singular, the solution is that of minimum norm. It is larger than
+# Added to the diagonal of K, relative to it, so that a singular K gives the solution of minimum norm. It is larger than
 # core.linalg.RIDGE, which only lets factorisations succeed.
 RIDGE = 1e-10
 
@@ -52,7 +52,7 @@ class DoubleUpdate(Boxed):
     """The dual is maximised over the new term and the old term it conflicts with most (DUOL).
 
     The old term is the b with the least w = y_b y k(x_b, x) of all terms with a margin y_b f(x_b) below 1. If there is
-    none, or w > -rho, only the new term is added, with min(C, loss / k(x, x)).
+    none, or w > -rho, only the new term is added, with g = min(limit, loss / k(x, x)).
     """
 
     C: float = 1.0
@@ -82,7 +82,7 @@ def limit_of(round: Round, C: float) -> float:
 
 
 def climb(f: Terms, round: Round, k: Array, limit: float, rho: float) -> bool:
-    """Do the update of `DoubleUpdate` if the loss is positive; return if a term was added. k is the kernel row."""
+    """Do the update of `DoubleUpdate` if the loss is positive, with kernel row k. Returns whether a term was added."""
     y, s = round.y, float(f.scores(k)[0])
     loss = 1 - y * s
     if loss <= 0:
@@ -159,10 +159,10 @@ def move(f: Terms, step: Array, change: Array) -> None:
 class DualAscent(Bounded, Boxed):
     """`DoubleUpdate` on a budget: when full, a term is removed first, and the loss is computed again (BDUOL).
 
-    The term whose removal has the largest gain is removed; `cheap`: the one that "remove" would choose. It is projected
-    on others, as far as their boxes allow: on none ("remove"); on the term nearest in feature space ("nearest"); on all
-    terms, with coefficients clipped to the boxes ("approximate"); or on all terms, at the least distance within the
-    boxes ("project"). Terms whose coefficient becomes 0 are removed, too.
+    The term whose removal has the largest gain is removed. It is projected on others, as far as their boxes allow: on
+    none (`maintenance` "remove"); on the term nearest in feature space ("nearest"); on all terms, with coefficients
+    clipped to the boxes ("approximate"); or on all terms, at the least distance within the boxes ("project"). The gain
+    includes the projection, unless `cheap`. Terms whose coefficient becomes 0 are removed, too.
     """
 
     C: float = 1.0
@@ -190,7 +190,8 @@ class DualAscent(Bounded, Boxed):
     def start(self, run: Run) -> Memory:
         if self.maintenance == "remove":
             return {}
-        if self.maintenance == "nearest":  # the nearest of each term (-1: no other) and their kernel value, by slot
+        if self.maintenance == "nearest":
+            # For each slot: the slot of the nearest other term (-1: there is none), and the kernel value of the two.
             return {"nearest": np.zeros(0, np.int64), "affinity": np.zeros(0)}
         return {"K": np.zeros((0, 0)), "factor": Factor(inverse=not self.cheap, dependent=0.0)}
 
@@ -241,7 +242,7 @@ class DualAscent(Bounded, Boxed):
         return np.asarray(-V @ box.slack - ((V @ memory["K"]) * V).sum(axis=1) / 2)
 
     def _to_nearest(self, box: Box, diagonal: Array, memory: Memory) -> tuple[Array, Array]:
-        """For every term its nearest other term, and by how much that one's coefficient would change."""
+        """For every term its nearest other term, and what that one's coefficient gains if the term is removed."""
         if self.maintenance == "remove":
             return np.zeros(len(box.a), np.int64), np.zeros(len(box.a))
         i = memory["nearest"]
@@ -249,7 +250,7 @@ class DualAscent(Bounded, Boxed):
         return i, np.where(i < 0, 0.0, np.clip(part, box.least[i] - box.a[i], box.most[i] - box.a[i]))
 
     def _share(self, box: Box, j: int, memory: Memory, row: Array | None = None) -> Array:
-        """The v that removes term j and projects it on the others; less accurate from `row`, row j of K^-1."""
+        """The v that removes term j and projects it on the others. If row j of K^-1 is given, v is less accurate."""
         K, factor = memory["K"], memory["factor"]
         v = box.clip(box.a[j] * (residual(factor, K, j) if row is None else row / row[j]), j)
         if self.maintenance == "approximate":

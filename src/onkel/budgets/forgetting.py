@@ -23,11 +23,11 @@ class Forget(Bounded):
     "basic": B is the budget. Every update multiplies f by phi = min{(B+1)^(-1/(2(B+1))), U / |f|} with
     U = sqrt((B+1) / ln(B+1)) / 4.
     "self-tuned": only when over budget, f is multiplied by the largest phi in (0, 1] with
-    Psi(s phi, phi mu) + Q <= (15/32) M. Here s is the |coefficient| of the oldest term r, mu the margin of its example
-    after the new term entered, and M the number of updates. Psi(l, m) = l^2 + 2 l (1 - m), and Q is the sum of the Psi
+    Psi(s phi, phi mu) + Q <= (15/32) M, where Psi(a, b) = a^2 + 2 a (1 - b). Here s is the |coefficient| of the oldest
+    term r, mu the margin of its example after the new term entered, M the number of updates, and Q the sum of the Psi
     of earlier removals.
-    `absolute` takes mu = |f(x_r)| (regression). `legacy_root` takes the other root, as the program released by the
-    authors of lu2017scalable does by mistake.
+    `absolute` takes mu = |f(x_r)| (regression). phi solves a quadratic equation; `legacy_root` takes its wrong root, as
+    the program released by the authors of lu2017scalable does by mistake.
     """
 
     traits: ClassVar[tuple[str, ...]] = ("room",)

@@ -19,10 +19,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Landmarks(Bounded):
     """The first `budget` terms become the landmarks of a Nyström map, and steps are taken in its features (NOGD).
 
-    Let z(x) = M k(x) be the `rank` features of the landmarks (`Nystrom`). At the switch, f is replaced by its
-    projection on them. After it, a step coef * z(x) of the weights is taken as the step M' M k(x) * coef of the
-    coefficients, so that f stays an expansion. The switch comes in the first round whose term finds no room ("lazy"),
-    or at the end of the round that fills the budget ("eager").
+    Let z(x) = M k(x) be the `rank` features of the landmarks (`Nystrom`). The learner switches to them in the first
+    round whose term finds no room ("lazy"), or at the end of the round that fills the budget ("eager"): f is replaced
+    by its projection on the span of the features. From then on, a step adds coef * z(x) to the weights of the features.
+    As f stays an expansion, M' M k(x) * coef is added to its coefficients instead, which is the same change of f.
     """
 
     rank: int = 20

@@ -20,18 +20,18 @@ from onkel.updates.base import Round
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-GRID = 400  # nodes of the table, in each direction
+GRID = 400  # nodes of the `table` of weight degradations, in each direction
 LATER = 0.5  # `born` of a merged point is its round plus this: it is younger than the example of that round
 
 
 class Merge(Bounded):
     """Over budget, the smallest term and the best partner for it are merged into a point between them (BSGD).
 
-    Let a_i be the coefficients, and m the term with the least |a_m|, which may be the new one. A partner n has
-    a_m . a_n > 0 (with one output: the same sign). The point is z = h x_m + (1 - h) x_n with the coefficient
-    a_z = a_m k(x_m, z) + a_n k(x_n, z), where h in [0, 1] makes |a_z| largest. The partner n is the one with the least
-    weight degradation WD = |a_m|^2 + |a_n|^2 + 2 k(x_m, x_n) a_m . a_n - |a_z|^2. If m has no partner, it is removed.
-    k must be a `Gaussian`.
+    Let a_i be the coefficients, and m the term with the least |a_m|, which may be the new one. A partner n must
+    have a_m . a_n > 0 (with one output: the same sign); if there is none, m is removed. The point is
+    z = h x_m + (1 - h) x_n with the coefficient a_z = a_m k(x_m, z) + a_n k(x_n, z), where h in [0, 1] makes |a_z|
+    largest. The partner with the least weight degradation
+    WD = |a_m|^2 + |a_n|^2 + 2 k(x_m, x_n) a_m . a_n - |a_z|^2 is chosen. k must be a `Gaussian`.
 
     `search` finds every WD by solving for h ("exact"), or by interpolation in a table of 400 x 400 ("table"), which is
     accurate to 1e-4 (|a_m| + |a_n|)^2 and much faster. With several outputs the search is always exact. The h of the
@@ -83,7 +83,7 @@ class Merge(Bounded):
 
 
 def merge_pair(f: Terms, m: int, n: int, share: float, t: int, coef: Array, **named: Any) -> None:
-    """Replace terms m and n by one term with these values at x_n + share * (x_m - x_n)."""
+    """Replace terms m and n by one at x_n + share * (x_m - x_n), with coefficients `coef` and columns `named`."""
     z = between(f.basis.row(m), f.basis.row(n), share)
     for slot in sorted((m, n), reverse=True):
         f.remove(slot)
@@ -91,16 +91,16 @@ def merge_pair(f: Terms, m: int, n: int, share: float, t: int, coef: Array, **na
 
 
 def distance_of(kappa: Any) -> Array:
-    """gamma |x_m - x_n|^2."""
+    """gamma |x_m - x_n|^2, from kappa = k(x_m, x_n)."""
     return np.asarray(-np.log(np.clip(kappa, np.finfo(float).tiny, 1.0)))
 
 
 def best_share(mm: Any, nn: Any, mn: Any, distance: Any, steps: int) -> Array:
-    """The h in [0, 1/2] with the largest |a_z|, to 2^-steps / 4; mm = |a_m|^2 <= nn = |a_n|^2, mn = a_m . a_n > 0.
+    """The h with the largest |a_z|, to within 2^-steps / 4; mm = |a_m|^2 <= nn = |a_n|^2, mn = a_m . a_n > 0.
 
-    With r = k(x_m, z) / k(x_n, z), the derivative of |a_z|^2 by h is proportional to
-    (1 - h) mm r^2 + (1 - 2 h) mn r - h nn. It changes its sign exactly once in [0, 1/2], so bisection finds h, with one
-    exponential per step (golden section search would take two).
+    It is at most 1/2, as z is nearer to the larger term. With r = k(x_m, z) / k(x_n, z), the derivative of |a_z|^2 by h
+    is proportional to (1 - h) mm r^2 + (1 - 2 h) mn r - h nn. It changes its sign exactly once in [0, 1/2], so
+    bisection finds h, with one exponential per step (golden section search would take two).
     """
     h, width = np.full(np.broadcast(nn, distance).shape, 0.25), 0.125
     for _ in range(steps):
@@ -121,7 +121,10 @@ def degradation(mm: Any, nn: Any, mn: Any, distance: Any, steps: int) -> Array:
 
 @cache
 def table() -> Array:
-    """WD for a_m + a_n = 1, on a grid of a_m in [0, 1/2] and kappa in [0, 1]; a_m = 1/2 is the most usual case."""
+    """WD for a_m + a_n = 1, on a grid of a_m in [0, 1/2] and kappa = k(x_m, x_n) in [0, 1].
+
+    a_m = 1/2 (equal coefficients), the most usual case, is on the grid.
+    """
     mu, kappa = np.linspace(0, 0.5, GRID)[:, None], np.linspace(0, 1, GRID)[None]
     return degradation(mu**2, (1 - mu) ** 2, mu * (1 - mu), distance_of(kappa), steps=30)
 
@@ -146,8 +149,8 @@ class TwinVectors(Bounded):
     |f|^2 / 2 + C sum_i (s+_i max(0, 1 - f(x_i)) + s-_i max(0, 1 + f(x_i))). The KKT conditions hold to `precision`, or
     to rounding if that is larger. With `bias`, f has an intercept. The update must be `Defer`.
 
-    Choose 1 < admit <= drop, as support vectors have |f| = 1. With admit < 1 the rule on |f| may never admit a point
-    again.
+    Choose 1 < admit <= drop, as support vectors have |f| = 1. With admit < 1 and not `by_margin`, there may come a
+    time after which no point is admitted.
     """
 
     C: float = 1.0

@@ -1,8 +1,8 @@
 """Budgets that project a new or a removed term on the span of the terms that stay.
 
 `Project`, `ProjectSmallest` and `Refit("projecting")` keep a factorisation of the kernel matrix in their memory
-(`linalg.Factor`). They never store an example that depends linearly on the terms (a duplicate, say), as the terms
-express its step exactly.
+(`linalg.Factor`). They never store an example x for which k(x, .) is in the span of the terms (a duplicate, say), as
+the terms express its step exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FAR = 1e-9  # kernel values up to this, relative to k(x, x), count as zero in th
 
 
 def append_or_project(f: Terms, round: Round, coef: Array, factor: Factor) -> bool:
-    """Add a new term; if it depends linearly on the terms, project its step on them instead. Was a term added?"""
+    """Add a new term, or if it is in the span of the terms, project it on them. Returns whether a term was added."""
     d, distance2 = factor.project(round.k, round.kxx)
     if distance2 == 0:
         f.add(d, coef)
@@ -52,8 +52,8 @@ class Project(Budget):
     coef * k(x, .) is replaced by coef * sum_i d_i k(x_i, .) if delta <= tolerance (`squared`: delta^2 <= tolerance, as
     in the authors' own library) or if there are `budget` terms (None: no limit). Otherwise it becomes a new term.
 
-    A `rule` adds margin steps (Projectron++), for the Hinge and a Perceptron. If the prediction is right but the loss l
-    is in (0, 1), the projected step is multiplied by tau. Let p = k(x, x) - delta^2.
+    A `rule` adds margin steps (Projectron++), for the loss `Hinge` with the update `Perceptron`. If the prediction is
+    right but the loss l is in (0, 1), the projected step is multiplied by tau. Let p = k(x, x) - delta^2.
     "icml": tau = min(l / p, 1) if 2 l - tau p - 2 U delta >= 0, else 0. U bounds the norm of the competitor.
     "jmlr": tau = min(l / p, 2 (l - delta / tolerance) / p, 1) if l > delta / tolerance, else 0.
     With `strict_sign` a score of 0 counts as a right prediction if y = +1 (two classes).
@@ -160,10 +160,11 @@ class ProjectSmallest(Bounded):
 
 
 class Refit(Bounded):
-    """When full, the new term replaces the old term r that the others express best; its projection on them stays (BPA).
+    """When full, the new term replaces an old term r, of which only a projection on other terms is kept (BPA).
 
     Term r is projected on the new term ("simple"), on the new term and the stored term nearest to r ("nearest"), or on
-    all others ("projecting"). The r with the least |coef_r|^2 |residual_r|^2 is replaced; the oldest among equals.
+    all others ("projecting"). The r whose projection changes f least is replaced, that is, the one with the least
+    |coef_r|^2 |residual_r|^2, where residual_r is k(x_r, .) minus its projection; the oldest among equals.
 
     "plain" removes a term without projection: the r with the least |f^r - f|^2 / 2 + C l(f^r). Here f has all old
     terms but not the new one, f^r has the new one but not r, and l is the hinge loss of the example. A sample weight
@@ -189,7 +190,8 @@ class Refit(Bounded):
     def start(self, run: Run) -> Memory:
         if self.variant == "projecting":
             return {"factor": Factor(inverse=True)}
-        if self.variant == "nearest":  # the nearest of each term (-1: no other) and their kernel value, by slot
+        if self.variant == "nearest":
+            # For each slot: the slot of the nearest other term (-1: there is none), and the kernel value of the two.
             return {"nearest": np.zeros(0, dtype=np.int64), "affinity": np.zeros(0)}
         return {}
 
@@ -251,7 +253,7 @@ class Refit(Bounded):
 
 
 def append_neighbour(f: Terms, k: Array, memory: Memory) -> None:
-    """Find the nearest of the newest term, whose row is `k`; it may also become the nearest of other terms."""
+    """Find the term nearest to the newest term, whose row is `k`, and the terms to which the newest is now nearest."""
     near, diagonal = memory["nearest"], term_diagonals(f)
     k = zero_if_negligible(k, diagonal)
     theirs = np.where(near >= 0, diagonal[near] - 2 * memory["affinity"], np.inf)
@@ -262,7 +264,7 @@ def append_neighbour(f: Terms, k: Array, memory: Memory) -> None:
 
 
 def remove_neighbour(f: Terms, i: int, memory: Memory) -> None:
-    """After term i was removed, find another nearest for the terms whose nearest it was."""
+    """After term i was removed, find another nearest term for each term that it was nearest to."""
     near = removed(memory["nearest"], i)
     orphans = np.flatnonzero(near == i).tolist()
     near[near == f.n] = i
@@ -283,7 +285,7 @@ def zero_if_negligible(k: Array, diagonal: Array) -> Array:
 
 
 def find_nearest(f: Terms, i: int, k: Array, memory: Memory) -> None:
-    """Find the nearest of term i, whose row is `k`: the j of the least k_jj - 2 k_ij, the oldest among equals."""
+    """Find the term nearest to term i, whose row is `k`: the j of the least k_jj - 2 k_ij, the oldest among equals."""
     distance = term_diagonals(f) - 2 * k
     distance[i] = np.inf
     j = oldest_of_least(distance, f.born) if f.n > 1 else -1

@@ -2,8 +2,8 @@
 
 The error of removing terms is the RKHS norm by which f changes when it is projected on the remaining terms; the cost is
 its square. With K the kernel matrix of the terms, the cost of term i alone is |coef_i|^2 / K^-1[i, i]; the cost of a
-set Q of terms is coef_Q' (K^-1[Q, Q])^-1 coef_Q. Budgets that keep a `Factor` never store an example that depends
-linearly on the terms, as the terms express its step exactly.
+set Q of terms is coef_Q' (K^-1[Q, Q])^-1 coef_Q. Budgets that keep a `Factor` never store an example x for which
+k(x, .) is in the span of the terms, as the terms express its step exactly.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def remove_together(f: Terms, factor: Factor, slots: Array) -> None:
 
 
 def pursue(f: Terms, factor: Factor, allowed: float) -> None:
-    """Destructive matching pursuit (KOMP): remove the cheapest term while the sum of all costs is at most `allowed`."""
+    """Destructive matching pursuit (KOMP): remove the cheapest term while the costs so far sum to at most `allowed`."""
     spent = 0.0
     while f.n:
         cost = costs(f, factor)
@@ -72,7 +72,7 @@ def ranked(values: Array, born: Array, count: int) -> Array:
 class Compress(Budget):
     """Every term enters; then terms are removed, with an error of at most error * (eta_t / eta_1)^2 per round.
 
-    eta_t / eta_1 is 1, 1 / t or 1 / sqrt(t), according to `schedule`.
+    eta_t, the step size of round t, is constant or proportional to 1 / t or 1 / sqrt(t), as `schedule` says.
     """
 
     error: float = 0.01
@@ -109,7 +109,7 @@ class Pursue(Compress):
 
 
 class PursueTogether(Compress):
-    """Terms whose own cost is within the limit are removed; then some are put back until the joint cost is, too.
+    """Terms whose own cost is allowed are removed; some of them are put back if their joint cost is not allowed.
 
     The terms to put back are drawn at random, or taken in the order of their own cost, the largest first ("largest").
     """
@@ -139,7 +139,7 @@ class PursueTogether(Compress):
             else:
                 left = list(range(len(cheap)))
                 order = np.array([left.pop(memory["random"].below(len(left))) for _ in cheap])
-            cheap = cheap[order[::-1]]  # the last to be put back first; as many as allowed are removed
+            cheap = cheap[order[::-1]]  # reversed: what would be put back last is removed first
             joint = joint_costs(f, factor, cheap)
             cheap = cheap[: max(1, int(np.searchsorted(joint, allowed, side="right")))]
         remove_together(f, factor, cheap)
@@ -207,8 +207,8 @@ def cosines(f: Terms, round: Round) -> Array:
 class Dissimilarity(Budget):
     """A step becomes a term if the cosine of its example with every term is < 1 / threshold, else it is projected.
 
-    The cosine is k(x_i, x) / sqrt(k(x_i, x_i) k(x, x)). (The term report "Efficient
-    online sparse kernel learning" states this as 1 / cosine > threshold.)
+    The cosine is k(x_i, x) / sqrt(k(x_i, x_i) k(x, x)). (The report by Pradhan and Kumar, "Efficient online sparse
+    kernel learning", states the rule as 1 / cosine > threshold.)
     """
 
     threshold: float = 2.0
@@ -265,8 +265,8 @@ class Quantise(Budget):
 class Novelty(Budget):
     """A step becomes a term if its example is farther than `distance` from all terms and |slope| >= `surprise` (RAN).
 
-    For the squared loss the slope is the residual. Other steps are not taken ("discard"), or taken along the kernel
-    row: coef_i <- coef_i + coef k(x_i, x) ("lms"). Platt's resource-allocating network.
+    RAN is Platt's resource-allocating network. For the squared loss, |slope| is the size of the residual. Other steps
+    are not taken ("discard"), or taken along the kernel row: coef_i <- coef_i + coef k(x_i, x) ("lms").
     """
 
     distance: float = 0.5
@@ -339,10 +339,10 @@ class AlmostLinearDependence(Budget):
     """An example becomes a term if its squared distance to the span of the terms exceeds `nu` (KRLS).
 
     The coefficients are the least-squares solution with every example replaced by its projection. Let a = K^-1 k(x), C
-    the inverse of the sum of all a a', and coef the residual y - f(x) (from Defer()). A new term gets the coefficient
-    coef / distance^2, and the others move by -a times that. Without a new term, all move by
-    K^-1 C a coef / (1 + a' C a). Examples with residual 0 count as well. Once there are `budget` terms, no further term
-    is added, and every example is replaced by its projection.
+    the inverse of the sum of a a' over the earlier examples, and coef the residual y - f(x) (from Defer()). A new term
+    gets the coefficient coef / distance^2, and the others move by -a times that. Without a new term, all move by
+    K^-1 C a coef / (1 + a' C a). Examples with residual 0 change C, too, and may become terms. Once there are `budget`
+    terms, no further term is added, and every example is replaced by its projection.
     """
 
     nu: float = 0.01

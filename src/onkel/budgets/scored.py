@@ -1,4 +1,4 @@
-"""Budgets that store f at the example of every term, and remove a term without which examples are classified well."""
+"""Budgets that store f(x_i) with every term i, and remove a term that is not needed to classify examples well."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Scored(Bounded):
-    """Budgets that store f at the example of every term, in the column `score` (divided by scale).
+    """Budgets that store f(x_i) with every term i, in the column `score` (divided by scale).
 
     Each change of f updates the column with one kernel row, so that choosing a term needs no kernel matrix.
     """
@@ -47,7 +47,7 @@ class Scored(Bounded):
 class RemoveByMargin(Scored):
     """When full, the term j with the largest leave-one-out margin is removed (Budget Perceptron).
 
-    The leave-one-out margin y_j (f(x_j) - coef_j k(x_j, x_j)) is that of the term's own example if the term is removed.
+    The leave-one-out margin y_j (f(x_j) - coef_j k(x_j, x_j)) is the margin of x_j after term j is removed.
     With `distil`, after the new term entered, further terms are removed while such a margin exceeds `beta`.
     """
 
@@ -83,7 +83,7 @@ def margins_without(f: Terms) -> Array:
 
 
 def largest_term(f: Terms) -> float:
-    """max_j |coef_j| k(x_j, x_j), the magnitude of the operands of margins."""
+    """max_j |coef_j| k(x_j, x_j): the margins are differences of such numbers (the `size` in `oldest_of_least`)."""
     return float((np.abs(f.coef) * term_diagonals(f)[:, None]).max())
 
 

@@ -13,14 +13,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 LAPS = 1000  # most iterations in a round; hard problems take about 50
 EPSILON = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
-SETTLED = 1e-13  # a weight this near to a bound or corner is set to it; relative to the largest weight of the round
+SETTLED = 1e-13  # a weight this near to a bound or corner (see `WeightedSvm`), relative to the largest, is set to it
 BALANCED = 1e-12  # sums whose relative difference is less are equal except for rounding
 
 
 def weighted_svm(K: Array, low: Array, high: Array, v: Array, bias: bool, precision: float) -> tuple[Array, float]:
     """Returns the v in [low, high] that minimises v'Kv / 2 + sum_i |v_i - low_i - high_i|, and the intercept b.
 
-    With `bias`, the constraint is sum_i v_i = 0; without, b is 0.
+    With `bias`, the v_i must also sum to 0; without `bias`, b is 0.
     This is the dual of the SVM with v_i = alpha+_i - alpha-_i, 0 <= alpha+_i <= high_i and 0 <= alpha-_i <= -low_i.
     The dual maximises sum_i (alpha+_i + alpha-_i) - v'Kv / 2. For a given v_i the sum is largest if alpha+_i or
     alpha-_i is at its upper bound. The argument v is the starting point. SMO steps and Newton steps on the free weights
@@ -30,7 +30,7 @@ def weighted_svm(K: Array, low: Array, high: Array, v: Array, bias: bool, precis
         return np.zeros(len(v)), 0.0
     v = np.clip(v, low, high)
     rise, fall = v[v > 0].sum(), -v[v < 0].sum()
-    if bias and abs(rise - fall) > BALANCED * max(rise, fall):  # a point was removed
+    if bias and abs(rise - fall) > BALANCED * max(rise, fall):  # a point was removed: make the sums equal
         v = v * np.where(v > 0, fall, rise) / max(rise, fall)
     svm = WeightedSvm(K, low, high, v, bias, precision)
     for _ in range(LAPS):
@@ -94,8 +94,8 @@ class WeightedSvm:
         """b: the midpoint of the minimisers of the loss sum_i high_i max(0, 1 - F_i - b) - low_i max(0, 1 + F_i + b).
 
         As b grows, the slope of this loss starts at -sum_i high_i and increases by high_i at 1 - F_i and by -low_i at
-        -1 - F_i. So b is a weighted median of these numbers, and rounding changes it no more than them. A rule that
-        asks which weights are at a bound would depend on their last digits.
+        -1 - F_i. So b is a weighted median of these numbers, and rounding changes b no more than these numbers. The
+        usual rule, which computes b from the weights that are not at a bound, would depend on their last digits.
         """
         at, rises = np.concatenate([1 - self.F, -1 - self.F]), np.concatenate([self.high, -self.low])
         order = np.argsort(at)
@@ -141,7 +141,8 @@ class WeightedSvm:
         if not self.bias:
             change = solve(K, pull, ridge)
             return change, float(pull @ change)
-        K, pull = K[:-1, :-1] - K[-1, :-1] - K[:-1, -1:] + K[-1, -1], pull[:-1] - pull[-1]  # the last keeps sum v
+        # The last free weight changes by minus the sum of the other changes, so that sum_i v_i stays 0.
+        K, pull = K[:-1, :-1] - K[-1, :-1] - K[:-1, -1:] + K[-1, -1], pull[:-1] - pull[-1]
         change = solve(K, pull, ridge)
         return np.append(change, -change.sum()), float(pull @ change)
 

@@ -1,4 +1,4 @@
-"""Faces: estimators with the interfaces of scikit-learn and of river in one object."""
+"""Faces: estimators, each with both interfaces, that of scikit-learn and that of river."""
 
 from onkel.faces.classifier import Classifier
 from onkel.faces.detector import Detector

@@ -31,7 +31,7 @@ class Attributes:
         return self._learned
 
     def _seen(self, name: str, value: Any) -> Any:
-        """A public attribute; as in scikit-learn, it does not exist before something was learned."""
+        """The value of the attribute `name`; if it is None, AttributeError is raised, as in scikit-learn."""
         if value is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return value
@@ -57,7 +57,7 @@ class Attributes:
 
     @property
     def n_support_(self) -> int:
-        """Number of terms."""
+        """Number of terms; with `average="all"` also the removed ones that the average still uses."""
         engine = self._fitted().engine
         terms = engine.terms() if engine.average == "all" else None
         return engine.n if terms is None else len(terms.born)
@@ -69,7 +69,10 @@ class Attributes:
 
     @property
     def dual_coef_(self) -> Array:
-        """Coefficients (outputs, terms) of the function that `predict` uses."""
+        """Coefficients (outputs, terms) of the function that `predict` uses.
+
+        With a coefficient for each kernel (OM2, ProximalMKL) the shape is (outputs, kernels, terms).
+        """
         return self._terms()[1].T
 
     @property

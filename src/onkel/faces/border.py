@@ -1,7 +1,7 @@
 """Input validation: the arguments of users are checked once, and converted to the form that engines read.
 
 Rows may be arrays (float32 and float64 are kept), CSR matrices (never densified), pandas or polars frames, or
-dictionaries. Bad values raise an error before anything is learned, which says what is wrong, where, and what to do.
+dictionaries. Before anything is learned, bad values raise an error that says what is wrong, where, and what to do.
 Labels are checked in `labels.py`, overflow in the engine. Duplicate column names are refused here; `columns.py`
 compares names with those that a model knows.
 """
@@ -42,7 +42,7 @@ def as_rows(X: Any, dtype: Any = None) -> Any:
 def as_example(x: Any, known: Container[Any] = ()) -> Any:
     """One example: a mapping from names to numbers, or a row (1, features) of numbers.
 
-    A row of a pandas frame is read by its labels, if these are strings or known names.
+    A row of a pandas frame (a Series) is read as a mapping if its index holds only strings, or only known names.
     """
     if isinstance(x, Mapping):
         return x
@@ -75,7 +75,7 @@ def as_example(x: Any, known: Container[Any] = ()) -> Any:
 
 @contextmanager
 def naming_columns(X: Any) -> Iterator[None]:
-    """Errors about values that are not numbers, or too large, name the row and column."""
+    """Name row and column in errors raised in this block, if a frame holds non-numbers or a value is too large."""
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
@@ -158,7 +158,8 @@ def refuse_strange(values: Any, name: str) -> None:
         kind = getattr(dtype, "kind", "")
         if kind == "c":
             raise ValueError(f"Complex data not supported: {what} has dtype {dtype}")
-        if kind in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # NumPy's and polars' types
+        # `kind` is NumPy's and `is_temporal` polars'; for other types bool() gives False
+        if kind in ("m", "M") or getattr(dtype, "is_temporal", bool)():
             raise ValueError(f"{what} holds dates or times ({dtype}): turn them into numbers first")
 
 
@@ -208,7 +209,7 @@ def as_weight(sample_weight: Any, X: Any) -> Array | None:
 
 
 def as_one_weight(w: Any, X: Any) -> Array | None:
-    """The weight of one example."""
+    """The weight of one example as an array of one number; None stands for 1.0."""
     return None if type(w) is float and w == 1.0 else as_weight([w], X)
 
 

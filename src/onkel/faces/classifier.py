@@ -33,7 +33,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         return tags
 
     @property
-    def _multiclass(self) -> bool:  # as river calls it
+    def _multiclass(self) -> bool:  # its name in river
         return not self.two_classes
 
     # -- learning
@@ -41,8 +41,9 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Learn from the rows in order and return the scores made before each update.
 
-        Returns shape (n,) for two classes, where a score >= 0 means `classes_[1]`; (n, m) for m >= 3 classes. Without
-        `classes` the classes of the first call are known; later ones are added with score 0.
+        Returns shape (n,) for two classes, where a score >= 0 means `classes_[1]`; (n, m) for m >= 3 classes. `classes`
+        declares all labels to come. Without it the model begins with the labels of the first call, and a class that
+        appears in a later call is added with score 0.
         """
         return self._learn(*self._ready(X, y, classes, sample_weight))
 
@@ -70,7 +71,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         return None if self._learned is None else self._learned.labels
 
     def _joined(self, y: Array, classes: Any = None) -> Labels:
-        """The known classes together with those of y and the declared ones; raises ValueError if they do not fit."""
+        """The known classes, `classes` and those of y; ValueError if they are of two kinds, undeclared or too many."""
         known = self._labels.joined(y, classes) if self._labels else Labels.first(y, classes)
         if self.two_classes and len(known) > 2:
             raise ValueError(
@@ -87,12 +88,15 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         return np.asarray(self._seen("classes_", None if self._labels is None else self._labels.classes))
 
     def decision_function(self, X: Any, output: str | None = None) -> Array:
-        """Scores (n,) or (n, classes); `output` picks the "last" or the "average" model."""
+        """Scores of the rows, of shape (n,) or (n, classes).
+
+        They are those of the "last" or the "average" model (`output`; None: the average if there is one).
+        """
         scores = self._scores(X, output)
         return scores if scores.shape[1] > 1 else scores[:, 0]
 
     def predict(self, X: Any) -> Array:
-        """The class of each row; a score of 0 is `classes_[1]`."""
+        """The class of each row; with two classes, a score of 0 predicts `classes_[1]`."""
         return self._decided(self._scores(X))
 
     def _decided(self, scores: Array) -> Array:
@@ -118,7 +122,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         learned = self._learned
         try:
             target = learned.labels.targets.get(y)  # type: ignore[union-attr]
-        except (AttributeError, TypeError):  # nothing was learned yet; y cannot be a label
+        except (AttributeError, TypeError):  # nothing was learned yet, or y is not hashable
             target = None
         if learned is None or target is None or not learned.learn_as_it_is(x, target, w):
             self._learn_checked(x, y, w)
@@ -137,7 +141,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """Learn from the rows of a frame as `learn_one` would; new columns and classes are added."""
         rows, new = self._named(X)
         y = labels.as_labels(y, rows)
-        self._joined(y)  # raises before anything is learned
+        self._joined(y)  # labels that do not fit raise an error before anything is learned
         known = self._labels.classes if self._labels else y[:0]
         for start, stop in pairwise(cuts(y, known)):
             now = self._joined(y[start:stop])

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SparseRow(NamedTuple):
-    """A CSR matrix of one row; making one of scipy would take longer than learning the row."""
+    """A CSR matrix of one row; to make a scipy matrix takes longer than to learn the row."""
 
     data: Array
     indices: Array
@@ -197,13 +197,13 @@ def cast(X: Any, dtype: Any) -> Any:
 def _validated(X: Any, owner: str, seen: dict[str, Any], dtype: Any) -> tuple[Any, dict[str, Any]]:
     """The checked rows, and scikit-learn's attributes of their columns: `n_features_in_` and `feature_names_in_`.
 
-    `seen` holds these attributes of the first rows, which X must match; it is empty if these are the first.
+    `seen` holds these attributes of the rows learned before, which X must match; it is empty if X comes first.
     """
     stand_in = _stand_in(owner)()
     vars(stand_in).update(seen)
     form = {"accept_sparse": border.SPARSE, "dtype": dtype, "order": "C", "ensure_all_finite": False}
     border.refuse_strange(X, "X")
-    # a value too large for float32 is refused below, with its place
+    # no warning if a value is too large for float32: `settle` raises an error with its row and column
     with np.errstate(over="ignore"), border.naming_columns(X):
         X = validate_data(stand_in, X, reset=not seen, **form)
     return border.settle(X), vars(stand_in)

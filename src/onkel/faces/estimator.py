@@ -39,7 +39,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Parts = tuple[Hypothesis, Loss, Update]
 Variants = Mapping[str, Mapping[str, Any]]
 Settings = tuple[Mapping[str, Any], ...]
-Examples = tuple[Learned, Any, Array, Array | None]  # the model that learns them; rows, targets, weights
+Examples = tuple[Learned, Any, Array, Array | None]  # checked: the model that will learn, rows, targets, weights
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -58,7 +58,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
 
     registry: ClassVar[dict[str, type[Estimator]]] = {}  # estimators with a task and a paper or a cost, by name
     aliases: ClassVar[tuple[str, ...]] = ()  # other names in the papers
-    variants: ClassVar[Variants] = {}  # a paper's name of a variant: the parameters that give it
+    variants: ClassVar[Variants] = {}  # name of a variant in the papers -> the parameters that give it
     paper: ClassVar[str] = ""  # reference; estimators with one are in the catalogue
     task: ClassVar[str] = ""  # "classification", "regression" or "novelty detection", set by the base class
     cost: ClassVar[str] = ""  # of one round
@@ -104,14 +104,14 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _choice(self, name: str, **options: Any) -> Any:
-        """The option named by the value of the parameter `name`; raises Refused for another value."""
+        """The one of `options` that the parameter `name` selects; raises Refused if its value names none."""
         word = getattr(self, name)
         if not isinstance(word, str) or word not in options:
             raise Refused(type(self).__name__, name, f"one of {', '.join(map(repr, options))}", word)
         return options[word]
 
     def _loss(self) -> Loss:
-        """The loss of the field `loss`; a loss given by name gets the tube of the field `epsilon`, if there is one."""
+        """The loss of the field `loss`; a loss given by name takes its epsilon from the field `epsilon`, if any."""
         loss = as_loss(self.loss, self.task, epsilon=getattr(self, "epsilon", None))
         if hasattr(self, "epsilon") and not (isinstance(self.loss, str) and hasattr(loss, "epsilon")):
             refuse_ignored(self, f"loss={self.loss!r}", "epsilon")
@@ -227,7 +227,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return drawn if not isinstance(state, (int, np.integer, type(None))) else state
 
     def widen(self, columns: int) -> Self:
-        """Make room for further columns without names; they were zero in all examples so far."""
+        """Make room for `columns` columns in all, without names; the new ones count as zero in all examples so far."""
         learned = self._fitted()
         if learned.columns.names is not None:
             raise ValueError("this model knows its columns by name: new ones are added by learn_one or learn_many")
@@ -312,7 +312,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
     # -- river's protocol: what its base classes would provide
 
     _supervised: ClassVar[bool] = True
-    _is_stochastic: ClassVar[bool] = False  # random_state has a default
+    _is_stochastic: ClassVar[bool] = False  # is the seed unset? No: random_state has a default
     _mutable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def _series(self, X: Any) -> Any:
@@ -325,7 +325,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
         """A new model with the same parameters; `include_attributes` also copies what was learned.
 
-        It is ignored if `new_params` is given.
+        `include_attributes` is ignored if `new_params` is given.
         """
         if include_attributes and not new_params:
             return copy.deepcopy(self)

@@ -1,4 +1,4 @@
-"""Model files: estimators from plain data. Nothing in a file is ever executed."""
+"""Model files: estimators are made again from saved plain data. Nothing in a file is ever executed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from onkel.faces.learned import Learned
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` wrote; warns if the file also holds a Follower's scaler or column encoding."""
+    """Read a model that `save` wrote.
+
+    Warns if the file was saved by a `Follower` (see onkel.evaluation) and also holds its scaler or column encoding.
+    """
     arrays, config = read(path)
     model = restored(path, arrays, config)
     beside = config.get("follower") or {}
@@ -34,7 +37,7 @@ def restored(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]
     try:
         cls, params, run = _known(config["algorithm"]), config["params"], config["run"]
         model = cls(**_from_plain(params))
-        if run is None or run["params"] != params:  # otherwise `Learned` checks them
+        if run is None or run["params"] != params:  # if equal, `Learned.of` checks them
             model._check_params()
         if run is not None:
             model._learned = Learned.of(cls(**_from_plain(run["params"])), arrays, run)

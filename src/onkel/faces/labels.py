@@ -22,8 +22,8 @@ class Labels:
     Parameters
     ----------
     classes : labels of one kind, sorted
-    declared : is the set closed? It is if `classes` was ever given, and for boolean labels; then a label in y that is
-        not in it is an error, and only `classes` adds further ones
+    declared : is the set closed? It is for boolean labels, and once a call was given the argument `classes`.
+        Then a label in y that is not in the set is an error, and only this argument adds further labels
     """
 
     def __init__(self, classes: Array, declared: bool) -> None:
@@ -61,7 +61,7 @@ class Labels:
     def joined(self, y: Array, classes: Any = None) -> Labels:
         """These labels, `classes` and the labels of y.
 
-        Raises ValueError for a label of y that is new to a closed set: one that was closed before, or is by `classes`.
+        Raises ValueError if the set is closed (it was before, or `classes` is given) and y has a label not in it.
         """
         more = None if classes is None else np.unique(checked(classes, "classes"))
         return self._joined(distinct(y), more)

@@ -78,7 +78,7 @@ class Pool(Weighted):
     Parameters
     ----------
     kernels : a list of kernels; None: `default` of the class, thirteen Gaussians with or without three polynomials
-    n_jobs : threads that score many rows; components learn on them in parallel if they do not depend on each other
+    n_jobs : threads for scoring many rows, and for learning if the components do not depend on each other
     random_state : see Estimator
     """
 
@@ -130,7 +130,7 @@ class Mean(Pool, Regressor):
 
     def _weighting(self) -> Weighting:
         loss = self.parts(Gaussian(1.0))[1]
-        # a squared loss with a tube makes no steps inside it; weights are computed from r^2 / 2 without a tube
+        # the tube (epsilon) of a squared loss is only for the steps; the weights follow from r^2 / 2, without it
         return ByLoss(Squared() if "squared" in loss.offers else loss, self.eta_weights)
 
     def _hedge(self) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
         return self._begun(X, columns, None) if learned is None else learned, X, y, weight
 
     def predict(self, X: Any, output: str | None = None) -> Array:
-        """The predicted number of each row; `output` picks the "last" or the "average" model."""
+        """Predictions (n,) of the "last" or the "average" model (`output`; None: the average if there is one)."""
         return self._scores(X, output)[:, 0]
 
     # -- river

@@ -9,7 +9,7 @@ from onkel.core import optional
 from onkel.core.errors import NotInstalled
 
 base: Any = None
-with contextlib.suppress(NotInstalled):  # river.base imports nothing else of river
+with contextlib.suppress(NotInstalled):  # cheap: river.base imports nothing else of river
     base = optional.load("river.base", "isinstance")
 
 

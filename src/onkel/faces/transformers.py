@@ -1,6 +1,7 @@
 """Transformers: the maps alone, as steps of a scikit-learn pipeline.
 
-`fit` looks at the columns (Nyström: at the rows), `transform` gives the features: <z(x), z(x')> is close to k(x, x').
+`fit` looks at the columns (Nyström: at the rows). `transform` returns features z(x), so that <z(x), z(x')> is close to
+k(x, x').
 """
 
 from __future__ import annotations
@@ -124,7 +125,8 @@ class _Random(Transformer):
 class FourierTransformer(_Random):
     """Random Fourier features of a Gaussian, Laplacian or Cauchy kernel.
 
-    The directions depend only on random_state, the name or column of each feature, and the component.
+    For a given kernel, entry j of direction i depends only on random_state, i, and the name (or else the index) of
+    column j.
 
     Parameters
     ----------
@@ -196,7 +198,9 @@ class FastfoodTransformer(_Random):
 
 
 class NystromTransformer(Transformer):
-    """Nyström features of any kernel: z(x) = D^-1/2 V' k(x) from landmarks with the kernel matrix V D V'.
+    """Nyström features of any kernel: z(x) = D^-1/2 V' k(x), where V D V' is the kernel matrix of the landmarks.
+
+    k(x) holds the kernel values of x and each landmark.
 
     Parameters
     ----------

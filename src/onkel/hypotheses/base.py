@@ -28,8 +28,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Stored(NamedTuple):
     """The terms of a function: examples (terms, columns), coefficients, and the rounds in which the terms entered.
 
-    Coefficients have shape (terms, outputs), those of a `GroupedExpansion` (terms, kernels, outputs). A point merged in
-    round t entered in round t + 0.5.
+    Coefficients have shape (terms, outputs), those of a `GroupedExpansion` (terms, kernels, outputs). A term that was
+    made in round t by merging two others counts as entered in round t + 0.5.
     """
 
     x: Any
@@ -81,9 +81,10 @@ class Hypothesis(Part):
 class Function:
     """f(x) = scale * sum_i coef_i k_i, with `row` giving the numbers k_i of an example.
 
-    The average of the models before each round is updated without a pass over the coefficients. `cumulative` is
-    the sum of `scale` over the rounds since `scale` was last reset to 1. The sum of the coefficients scale * coef_i
-    over all rounds is coef_i * cumulative + base_i; base_i changes only when coef_i changes or `scale` is reset.
+    The average is that of the models at the start of each round. To add a model to it needs no pass over the
+    coefficients: `cumulative` is the sum of `scale` over the rounds since `scale` was last reset to 1, and the sum of
+    scale * coef_i over all rounds is coef_i * cumulative + base_i. So base_i changes only when coef_i changes or
+    `scale` is reset.
     """
 
     def __init__(self, run: Run) -> None:
@@ -149,7 +150,7 @@ class Function:
         self.cumulative += self.scale
 
     def uncount(self) -> None:
-        """Undo `count`, for a round that diverged. What the step changed before is not undone (see `Journal`)."""
+        """Undo `count`, after a round that diverged. Other changes of that round are not undone (see `Journal`)."""
         self.cumulative = self._cumulative_before
 
     def check_scale(self, factor: float) -> None:
@@ -179,14 +180,14 @@ class Function:
         return not 1e-3 < scale < 1e3
 
     def move(self, round: Round, shrink: float, coef: Array | None) -> None:
-        """f <- shrink * f, then the step: add `coef` times k(x, .) or z(x).
+        """f <- shrink * f, then the step: add `coef` times k(x, .) or z(x). If `coef` is None, there is no step.
 
-        With explicit features, `coef` of shape (features, outputs) is added to the weights as it is. None: no step.
+        With explicit features, a `coef` of shape (features, outputs) is itself the step that is added to the weights.
         """
         raise NotImplementedError
 
     def widen(self, keys: Array) -> None:
-        """Make room for new features; `keys` are the keys of all features, old and new."""
+        """Make room for new features; `keys` (see `Run`) has one number for each feature, old or new."""
         self.run = replace(self.run, keys=keys)
 
     # -- state

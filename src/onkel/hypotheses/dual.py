@@ -1,4 +1,4 @@
-"""Dual: an expansion plus explicit features; when the expansion is full, its smallest terms become features."""
+"""Dual: an expansion plus explicit features; when the expansion is full, its smallest terms go into the features."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TermsAndWeights(Function):
         if self.recipe.budget == 0:
             self.weights.add(np.outer(self._split(round.k)[1], coef))
             return
-        if self.n == self.recipe.budget:  # full: the smallest terms become features
+        if self.n == self.recipe.budget:  # full: the smallest terms go into the features
             for _ in range(min(self.recipe.merge, self.n)):
                 self._merge_smallest()
         self.terms.append(round, coef)
@@ -92,7 +92,7 @@ class TermsAndWeights(Function):
         f = self.terms
         i = oldest_of_least(np.linalg.norm(f.coef, axis=1), f.born)
         z = self.weights.row(f.basis.row(i))
-        # The average goes over to the features, too; with "all", `remove` keeps the term for the average.
+        # The term's part of the average goes into the features, too; with average="all", `remove` keeps it instead.
         past = np.outer(z, f.past(i)) if self.run.average is True else None
         self.weights.add(np.outer(z, f.scale * f.coef[i]), past)
         f.remove(i)
@@ -113,10 +113,10 @@ class TermsAndWeights(Function):
 class Dual(Hypothesis):
     """f = an expansion of at most `budget` terms + features (DualSGD).
 
-    When the expansion is full, the `merge` terms of least |coef| (older first among equals) become features:
-    coef_i k(x_i, .) -> coef_i <z(x_i), z(.)>. With budget = 0 no terms are stored, and every step updates the feature
-    weights directly. With `insert_always`, rounds without a step add a term of coefficient 0, as in the program
-    released by its authors.
+    When the expansion is full, the `merge` terms of least |coef| (older first among equals) go into the features:
+    such a term is removed, and coef_i z(x_i) is added to the weights, so that coef_i <z(x_i), z(.)> takes the place of
+    coef_i k(x_i, .). With budget = 0 no terms are stored, and every step updates the weights directly. With
+    `insert_always`, rounds without a step add a term of coefficient 0, as in the program of the authors of DualSGD.
     """
 
     kernel: Kernel = Gaussian()

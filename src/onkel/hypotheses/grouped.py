@@ -3,7 +3,7 @@
 f(x) = sum_j weight_j f_j(x),  f_j = sum_i coef_ij k_j(x_i, .) in the space of kernel j
 
 All f_j have the same stored examples, so kernels with the same `pair` share its sums over features. A `Grouping`
-selects kernels by their RKHS norms |f_j|: by the weights in the score (`DualNorm`), or by shrinking each f_j after a
+selects kernels by the RKHS norms |f_j|: it weights the f_j in the score (`DualNorm`), or shrinks each f_j after a
 round, to zero if its norm is small (`Proximal`).
 """
 
@@ -48,7 +48,8 @@ class Grouping(Part):
 class DualNorm(Grouping):
     """weight_j = (1/q) (|f_j| / |f|_q)^(q - 2), with |f|_q the q-norm of the |f_j|, q = max(2, 2 ln m), m kernels.
 
-    weight_j f_j is the gradient of |f|_q^2 / (2 q): steps are taken in the dual, scores computed in the primal.
+    Steps change the f_j, which are the dual variables. Scores are computed from the primal variables weight_j f_j, the
+    gradient of |f|_q^2 / (2 q) with respect to f_j.
     """
 
     @staticmethod
@@ -66,8 +67,8 @@ class DualNorm(Grouping):
 class Proximal(Grouping):
     """The proximal step of c/2 (sum_j |f_j|)^2 (`squared`), or of c sum_j |f_j|, with c = lam eta / sqrt(t).
 
-    f_j <- max(0, 1 - th / |f_j|) f_j. Not squared: th = c. Squared: th = c / (1 + r c) times the sum of the r largest
-    norms, with the largest r for which the r-th largest norm exceeds th.
+    f_j <- max(0, 1 - th / |f_j|) f_j. Not squared: th = c. Squared: th = th_r = c / (1 + r c) times the sum of the r
+    largest norms, where r is the largest number for which the r-th largest norm exceeds th_r.
     """
 
     eta: float = 0.1
@@ -97,10 +98,10 @@ class Proximal(Grouping):
 
 
 class DualStep(Update):
-    """f <- f - min(weight, 1 - margin / bound) * slope * k(x, .), for the hinge loss max(0, 1 - margin).
+    """f_j <- f_j - min(w, 1 - margin / bound) * slope * k_j(x, .), for the hinge loss max(0, 1 - margin).
 
-    `bound` is an upper bound on the squared q-norm of the numbers sqrt(k_j(x, x)) of an example: m^(2 / q) for m
-    kernels with k_j(x, x) <= 1.
+    w is the sample weight. `bound` is an upper bound on the squared q-norm of the numbers sqrt(k_j(x, x)) of an
+    example: m^(2 / q) for m kernels with k_j(x, x) <= 1.
     """
 
     bound: float = 1.0
@@ -145,7 +146,7 @@ class GroupedExpansion(Hypothesis):
     # -- what is in a state
 
     def shares(self, state: State) -> Array:
-        """The factor by which each term was shrunk in each kernel (terms, kernels), without the common scales."""
+        """share_ij of term i in kernel j, of shape (terms, kernels); see `Groups`."""
         return np.asarray(state["basis.share"])
 
     def lengths(self, state: State) -> Array:
@@ -171,8 +172,8 @@ class Groups(OnBasis):
 
     share_ij scale_j is the factor by which f_j has been shrunk since term i entered; apart from it, a term has the same
     coefficient in all kernels. A kernel that was shrunk to zero has shares of exactly 0; a term whose shares are all 0
-    is removed. |f_j|^2 is updated with each step, and computed anew in the rounds 4^5, 4^6, ..., so rarely that this
-    costs less than the rounds between.
+    is removed. |f_j|^2 is updated with each step, and rounding errors add up. So it is computed anew in the rounds
+    4^5, 4^6, ..., which are so rare that this costs less than the rounds between them.
     """
 
     def __init__(self, recipe: GroupedExpansion, run: Run) -> None:
@@ -187,7 +188,7 @@ class Groups(OnBasis):
 
     @property
     def shares(self) -> Array:
-        """The factor by which each term was shrunk in each kernel, without `scales`."""
+        """share_ij of term i in kernel j, of shape (terms, kernels)."""
         return self.basis["share"]
 
     @property
@@ -220,7 +221,7 @@ class Groups(OnBasis):
         return (diagonal > 0).astype(np.float64) if self.normalize else diagonal
 
     def _unit(self, x: Row) -> Array:
-        """1 / sqrt(k_j(x, x)), kernels not normalised; 0 where k_j(x, x) <= 0."""
+        """1 / sqrt(k_j(x, x)) of the kernels as given, before they are normalised; 0 where k_j(x, x) <= 0."""
         diagonal = self._raw_diagonal(x)
         return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=diagonal > 0)
 

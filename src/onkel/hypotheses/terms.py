@@ -28,15 +28,17 @@ class Budget(Part):
     `f.add` and `f.shrink`, its own columns by `f.basis[name]`, and leaves at most `most` terms. A budget that offers
     "intercept" may also change `f.bias`.
 
-    Numbers kept with each term are named in `columns`, with a kind: "scores" (one number for each output, linear in f),
-    "weight" (one number that scales with f) or "number" (one number that does not). "scores" and "weight" are stored
-    divided by `f.scale`. All other memory is made by `start`; its entries that depend on the outputs are named in
-    `per_output`, with their kind (see `core.outputs`).
+    Numbers kept with each term are columns of the table `f.basis`. They are named in `columns`, with a kind: "scores"
+    (one number for each output), "weight" or "number" (one number). "scores" and "weight" are multiplied whenever f is,
+    so they are stored divided by `f.scale`. When a class is added, "scores" change as the scores of f do. All other
+    memory is made by `start`; its entries that depend on the outputs are named in `per_output`, with their kind (see
+    `core.outputs`).
 
-    Where a rule chooses the oldest of equal terms, values that differ only by rounding are equal (`core.ties`).
+    Where a rule chooses the oldest of equal terms, terms are equal if their values differ only by rounding
+    (`core.ties`).
 
-    In a pool with a shared budget, `round.room` is the number of terms that may still be added. If it is 0, a budget
-    that offers "room" removes one of its own terms first; if it has no terms, the new term is dropped.
+    In a pool with a shared budget, `round.room` is the number of terms that may still be added. If that is 0, a budget
+    that offers "room" removes one of its terms before it adds the new one; if f has no terms, the new one is dropped.
     """
 
     columns: ClassVar[Mapping[str, str]] = {}
@@ -105,7 +107,7 @@ class Terms(OnBasis):
         self.bias = np.zeros(run.outputs)  # stays 0 except for budgets with an intercept
         self.bias_sum = np.zeros(run.outputs)  # over the rounds
         self.memory = memories.begin(budget, run)
-        self._first = memories.begin(budget, run)  # stays as it is: names and shapes to compare the memory with
+        self._first = memories.begin(budget, run)  # its names and shapes are those that the memory must keep
 
     @property
     def base(self) -> Array:

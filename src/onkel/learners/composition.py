@@ -1,9 +1,10 @@
 """Compositions: which parts go together.
 
 Each part states in words what it needs and what it offers; only this module compares them and raises the error. A
-user's part may use its own words: a word that one part needs must be offered by another. Words that no part needs
-describe a part to other modules and to tests: "intercept" and "room" (see `Budget`), "input distances" (a budget
-compares examples in the space of inputs) and "makes points" (its terms need not be examples).
+user's part may use its own words: a word that one part needs must be offered by another. Some words are offered, but no
+part needs them: they describe a part to other modules and to tests. These are "intercept" and "room" (see `Budget`),
+"input distances" (a budget compares examples in the space of inputs) and "makes points" (the terms of a budget need not
+be examples).
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ weight  (n,) float64, >= 0; None: all 1. A row of weight 0 is scored, but not le
 scores  (n, m) float64
 
 Arguments are only read during the call, and neither changed nor kept. Returned arrays belong to the caller. `learn` and
-`scores` do not check for NaN or wrong shapes, as estimators do that before; the errors they raise are `TooLarge`,
-`Diverged` and `Busy`. `learn_one`, `score_one` and `row` check the row.
+`scores` may raise `TooLarge`, `Diverged` and `Busy`. They rely on the estimators to refuse NaN and wrong shapes.
+`learn_one`, `score_one` and `row` check the row.
 
 Any number of threads may predict with an engine, or one may learn: see `core.locks`.
 """
@@ -38,7 +38,7 @@ Out = tuple[Array, Array]  # arrays for the scores of the current and of the ave
 class Engine:
     """The base class of engines; it defines the methods for a single row."""
 
-    kind: str = "python"  # or "native" (C++): of the learning loop, also of the one inside a wrapper
+    kind: str = "python"  # or "native" (C++): where the learning loop runs; a wrapper has the kind of its inner engine
     average: bool | str = False  # does `scores` use the average of past models?
     outputs: int
     dtype: Any  # of the rows
@@ -51,7 +51,7 @@ class Engine:
 
     # -- learning
 
-    atomic: bool = False  # if a call ends early, is the model that of the rows before? If not, see `Journal`
+    atomic: bool = False  # if a call ends early, is the model that of the last complete row? If not, see `Journal`
 
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> tuple[Array, Array]:
         """Learn from each row in turn. Returns the scores before each update: by the current and by the averaged model.
@@ -63,7 +63,7 @@ class Engine:
 
     @property
     def rows_learned(self) -> int:
-        """Rows that `learn` of this engine has learned, those of weight 0 included; only for atomic engines."""
+        """Rows that `learn` of this engine has processed, those of weight 0 included; only for atomic engines."""
         raise NotImplementedError
 
     def check(self, X: Any, y: Array | None = None) -> None:
@@ -99,7 +99,7 @@ class Engine:
 
     @property
     def most(self) -> float:
-        """Largest number of terms."""
+        """Largest number of terms; infinity if it is unlimited or not known."""
         return math.inf
 
     @property
@@ -140,7 +140,7 @@ class Engine:
         raise NotImplementedError
 
     def relabel(self, state: State, joining: Joining) -> State:
-        """A state of such an engine, changed for the classes that were added."""
+        """The given state of an engine of this composition, changed for the classes that `joining` adds."""
         raise NotImplementedError
 
     # -- one row
@@ -156,11 +156,11 @@ class Engine:
         return [float(s) for s in self.scores(self.row(x))[0]]
 
     def learn_named(self, x: dict[Any, Any], columns: dict[Any, int], y: float, weight: float) -> bool:
-        """Learn from a dictionary, if the engine can read it without conversion; False: nothing was done."""
+        """Learn from a dictionary; `columns` has the column of each name. False: cannot read it, nothing was done."""
         return False
 
     def score_named(self, x: dict[Any, Any], columns: dict[Any, int]) -> list[float] | None:
-        """Scores of a dictionary; None if the engine cannot read it without conversion."""
+        """Scores of a dictionary; `columns` has the column of each name. None: the engine cannot read it."""
         return None
 
     def row(self, x: Array) -> Array:

@@ -59,7 +59,7 @@ class Hedge(PoolEngine):
 
     @exclusive
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
-        """Learn from each row in turn. Returns the combined scores before each update, twice: no model is averaged.
+        """Learn from each row in turn. Returns the combined scores before each update, twice: no average is kept.
 
         If a component diverges, the call ends; other components may then have learned further rows (see `Journal`).
         """

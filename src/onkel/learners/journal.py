@@ -28,19 +28,19 @@ class Journal:
     """
 
     def __init__(self, keys: Array) -> None:
-        self.keys = keys  # keys of the features at the time of the state
+        self.keys = keys  # keys of the features when `state` was saved
         self.state: State | None = None  # None: that of a new engine
-        self.kept = 0  # rows learned before the state
-        self.since: list[tuple[int, tuple[Any, ...]]] = []  # rows since then, and the arguments of `learn` or `widen`
+        self.kept = 0  # rows learned before `state` was saved
+        self.since: list[tuple[int, tuple[Any, ...]]] = []  # per call: rows since `state`, its arguments
 
     @property
     def since_kept(self) -> int:
-        """Rows learned since the state."""
+        """Rows learned since `state` was saved."""
         return self.since[-1][0] if self.since else 0
 
     @property
     def rows_learned(self) -> int:
-        """Rows learned in all, those of weight 0 included."""
+        """Rows processed in all, those of weight 0 included."""
         return self.kept + self.since_kept
 
     def keep(self, engine: Engine, keys: Array, more: int = 0) -> None:
@@ -67,8 +67,8 @@ class Journal:
     def ended(self, fresh: Any, X: Any, y: Array, weight: Array | None, row: int) -> tuple[Array, ...]:
         """After a component diverged at this row of a call, record the longest prefix that all components can learn.
 
-        `fresh` makes a new engine. The search is repeated, because another component may diverge at an earlier row.
-        Returns the scores of the prefix, as `learn` does.
+        `fresh` makes a new engine. Shorter and shorter prefixes are tried, as another component may diverge at an
+        earlier row. Returns the scores of the prefix, as `learn` does.
         """
         while row:
             rows = (X[:row], y[:row], None if weight is None else weight[:row])

@@ -50,8 +50,8 @@ class Learner(Composed):
     loss : Loss
     update : Update
     outputs : number of scores: 1 for two classes (targets -1, +1) and regression, else one per class (targets 0, 1, ..)
-    average : False; True: also score with the average of the models before each round, restricted to the terms
-        that are still stored; "all": including removed terms
+    average : True: also score with the average of the models before each round, restricted to the terms that are still
+        stored; "all": with the removed terms, too; False: no average
     seed : seed of the random choices
     columns, dtype, sparse : number of columns, type and form of the rows; see `Basis`
     keys : a number for each column, from which random features are drawn (default: its index)
@@ -82,7 +82,7 @@ class Learner(Composed):
         self.outputs, self.dtype = outputs, self.run.dtype
         self.f, self.rounds = hypothesis.start(self.run), 0
         self.memory = memories.begin(update, self.run)
-        self._first = memories.begin(update, self.run)  # stays as it is: names and shapes to compare the memory with
+        self._first = memories.begin(update, self.run)  # never changed: the memory must keep its names and shapes
 
     # -- learning
 
@@ -120,7 +120,7 @@ class Learner(Composed):
             return s, self._average(x, k, s)
         value, slope = self.loss.at(self.memory.get("threshold"))(y, s)
         if kxx <= 0:
-            slope[:] = 0  # no step
+            slope[:] = 0  # no step can lower the loss
         round = Round(x, y, self.rounds + 1, k, kxx, s, value, slope, weight, chance, room)
         try:
             shrink, coef = self._step(round)
@@ -185,7 +185,7 @@ class Learner(Composed):
     def scores(self, X: Any, average: bool | None = None) -> Array:
         self._refuse_other_width(X)
         f, average = self.f, bool(self.average) if average is None else average
-        if f.reach < math.inf:
+        if f.reach < math.inf:  # features could overflow; without features every row is scored, as k(x, x) is not used
             self.check(X)
         out = np.zeros((X.shape[0], self.outputs))
         with np.errstate(over="ignore", invalid="ignore"):

@@ -52,12 +52,12 @@ class PoolEngine(Engine):
         self.budget = math.inf if budget is None else budget
         self.outputs, self.dtype, self.jobs = learners[0].outputs, np.dtype(dtype), jobs
         self.rounds = 0
-        self.faults = np.zeros(len(self.learners))  # of each component so far
+        self.faults = np.zeros(len(self.learners))  # the sum of the faults of each component so far
         self.random = {"update": Random(seed, "update"), "combination": Random(seed, "combination")}
 
     @property
     def weights(self) -> Array:
-        """The weights th of the components, which sum to 1."""
+        """The current weights of the components, which sum to 1."""
         return np.asarray(self.weighting.weights(self.faults[None])[0])
 
     @property

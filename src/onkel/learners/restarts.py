@@ -2,7 +2,7 @@
 
 After any change in a stream, some instance restarts soon. Instance j restarts in the rounds that 2^j divides, and takes
 steps of size min(1/2, eta / sqrt(2^j)). It has one linear function for each kernel, on random features that all
-instances share. Its regret in a round is its loss minus the loss of the whole, times its step size.
+instances share. Its regret in a round is its loss minus that of the combined score, times its step size.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Restarts(Engine):
-    """A hedge of hedges, with the methods of an engine.
+    """A pool of instances, each of them a pool of kernels, with the methods of an engine.
 
     h_j is the weight of instance j, th_jp the weight of kernel p in it, m the number of kernels:
 
@@ -73,7 +73,7 @@ class Restarts(Engine):
         self.outputs, self.dtype = outputs, np.dtype(dtype)
         self.rounds = 0
         self.coef = np.zeros((0, len(self.maps), outputs, self.maps[0].size))
-        self.losses = np.zeros((0, len(self.maps)))  # of each kernel since the restart
+        self.losses = np.zeros((0, len(self.maps)))  # of each kernel in each instance, summed since its restart
         self.log_weights = np.zeros(0)  # of the instances
         self.widen(keys)
         self._restart()
@@ -124,7 +124,7 @@ class Restarts(Engine):
 
     def features(self, x: Row) -> Array:
         """z_p(x), of shape (kernels, features)."""
-        # the maps have the same number of components, so one of them computes all: first the cosines, then the sines
+        # `drawn` has the directions of all maps, so the first map computes for all: first the cosines, then the sines
         z = self.maps[0].features(x.matrix(self.columns), self.drawn, {})
         return np.ascontiguousarray(z.reshape(2, len(self.maps), -1).swapaxes(0, 1)).reshape(len(self.maps), -1)
 
@@ -139,7 +139,7 @@ class Restarts(Engine):
         return np.asarray(h @ th)
 
     def answers(self, z: Array) -> tuple[Array, Array, Array]:
-        """The scores of each kernel in each instance, of each instance, and of the whole."""
+        """The scores of each kernel in each instance, of each instance, and of all instances combined."""
         h, th = self._weights()
         single = (self.coef @ z[:, :, None])[..., 0]
         instances = (th[:, None] @ single)[:, 0]
@@ -164,7 +164,7 @@ class Restarts(Engine):
 
     @exclusive
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
-        """Learn from each row in turn. Returns the scores before each update, twice: no model is averaged."""
+        """Learn from each row in turn. Returns the scores before each update, twice: no average is kept."""
         self.check(X)
         scores = np.zeros((len(y), self.outputs))
         with np.errstate(over="ignore", invalid="ignore"):

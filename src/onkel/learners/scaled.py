@@ -6,11 +6,11 @@ features that have differed from c so far. The inner learner gets
 z_j = (x_j - c_j) / (deviation_j sqrt(2 v)),
 
 so that the mean squared distance of two rows is 1, and a kernel of a given width means the same on every stream. The
-current row counts, as it is known before its target. A feature that never varied is 0. Rows are centred at the first
-row, not at the running mean: a fixed centre keeps stored rows comparable, and sparse rows stay sparse if the first one
-is. Shift-invariant kernels do not depend on the centre.
+deviations include the current row, as it is known before its target. A feature that never varied becomes 0. Rows are
+centred at the first row, not at the running mean: a fixed centre keeps stored rows comparable, and sparse rows stay
+sparse if the first one is. Shift-invariant kernels do not depend on the centre.
 
-The target of a regression is standardised likewise; predictions are in its original units.
+The target of a regression is standardised by its mean and deviation so far; predictions are in its original units.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from onkel.learners.engine import Engine, Out, written
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 1e140  # squares of numbers up to this can be summed without overflow
-BLOCK = 1 << 20  # most numbers in a table of running sums
+BLOCK = 1 << 20  # largest size of a table of running sums
 
 
 class Scaled(Engine):
@@ -53,7 +53,7 @@ class Scaled(Engine):
 
     @exclusive
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
-        """Learn from each row in turn. Returns the scores before each update, twice: no model is averaged."""
+        """Learn from each row in turn. Returns the scores before each update, twice: no average is kept."""
         X = _plain(X)
         self.check(X, y)
         counted = np.ones(len(y), dtype=bool) if weight is None else np.asarray(weight) > 0

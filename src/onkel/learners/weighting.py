@@ -31,7 +31,7 @@ class Weighting(Part):
         raise NotImplementedError
 
     def rule(self) -> dict[str, Any] | None:
-        """Rate and loss for the C++ loop (loss None: mistakes, `strict` or not); None if it cannot run in C++."""
+        """The rate, the loss (None: count mistakes) and `strict`, for the C++ loop; None if that has no such rule."""
         return None
 
     def weights(self, faults: Array) -> Array:
@@ -42,8 +42,8 @@ class Weighting(Part):
 class ByMistakes(Weighting):
     """th_i <- th_i * discount if component i was wrong, then normalised. With `discount` 1 the weights stay equal.
 
-    With two classes a score of 0 counts as wrong for both, or with `strict` for neither. (As a prediction, it is the
-    second class.)
+    With two classes, a score of 0 counts as a mistake, whichever class is right; with `strict` it never does. (As a
+    prediction, a score of 0 means the second class.)
     """
 
     discount: float = 0.99

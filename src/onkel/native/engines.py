@@ -30,7 +30,7 @@ def has_twin(part: Part) -> bool:
 
 
 def without_twin(part: Part) -> Iterator[str]:
-    """The names of the classes, of this part and of those inside it, that have no C++ counterpart."""
+    """The class names of the parts without a C++ counterpart, among this part and the parts inside it."""
     if not type(part).__module__.startswith("onkel.") or not hasattr(choice.core, type(part).__name__):
         yield type(part).__name__
     for inner in part.inner:
@@ -43,7 +43,7 @@ def twin(part: Part, run: Run | None = None, draws: Mapping[Map, Drawn] | None =
     Parameters
     ----------
     run, draws : for maps, the run and the numbers drawn for them
-    made : an existing C++ map, used in place of every map
+    made : an existing C++ map, to be used instead of making one
     """
 
     def convert(value: Any) -> Any:
@@ -69,7 +69,7 @@ class NativeLearner(Composed):
     atomic = True
 
     def __init__(self, learner: Learner, made: Any = None) -> None:
-        """`made` is an existing C++ map, if any."""
+        """`made` is an existing C++ map for the hypothesis, if any (see `NativeHedge`)."""
         self.hypothesis, self.loss, self.update = learner.inner
         self.run = learner.run
         self.average, self.outputs, self.dtype = learner.average, learner.outputs, learner.dtype
@@ -85,7 +85,7 @@ class NativeLearner(Composed):
             columns=learner.columns,
             sparse=learner.run.sparse,
         )
-        for verb in ("learn_one", "score_one", "learn_named", "score_named"):  # without a Python frame
+        for verb in ("learn_one", "score_one", "learn_named", "score_named"):  # called directly, for speed
             setattr(self, verb, getattr(self._core, verb))
 
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
@@ -101,9 +101,9 @@ class NativeLearner(Composed):
 
     @property
     def family(self) -> tuple[Any, ...] | None:
-        """A key: learners with equal keys have the same explicit features, provided that their columns have no names.
+        """A key: if the columns have no names, learners with equal keys compute the same explicit features.
 
-        None if the learner has no explicit features, or they change while it learns.
+        None if the learner has no explicit features, or if these change while it learns.
         """
         if "explicit" not in self.hypothesis.offers or any(map.start(0) for map in self.hypothesis.maps):
             return None
@@ -240,8 +240,8 @@ _TWINS: dict[type[Engine], Any] = {Learner: NativeLearner, Hedge: NativeHedge}
 def fastest(learner: Engine) -> Engine:
     """The C++ engine for a learner or pool that has learned nothing yet.
 
-    The learner itself is returned if the native engine is disabled. If a twin is missing or the native engine is not
-    built, the learner itself is returned, too, unless the native engine is `required()`: then this is a ValueError.
+    The learner itself is returned if the native engine is disabled or not built, or if a twin is missing. But if the
+    native engine is `required()`, ValueError is raised when it is not built or a twin is missing.
     """
     missing = sorted({name for part in learner.inner for name in without_twin(part)})
     missing += [] if learner.twinned else [type(learner).__name__]

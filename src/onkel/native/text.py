@@ -14,7 +14,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def parse_libsvm(text: bytes, base: int) -> tuple[Any, ...] | None:
     """`datasets.text.parse_libsvm` in C++: the fields of `Rows`, or None if the text must be read in Python.
 
-    This is so if C++ is not built or disabled, and for errors and rare forms, which only the Python reader knows.
+    None is returned if C++ is not built or disabled, and for errors and rare forms, which only the Python reader knows.
+    `base` is the number of the first column, 0 or 1.
     """
     core = choice.wanted()
     parts: tuple[Any, ...] | None = core.parse_libsvm(text, base) if core is not None else None
