@@ -50,7 +50,7 @@ class Kernel(Part):
 
     @property
     def offers(self) -> Words:
-        return super().offers | (set() if self.unit else {"k(x, x) not 1"})
+        return super().offers | (set() if self.unit else {"k(x, x) other than 1"})
 
     @property
     def unit(self) -> bool:

@@ -27,16 +27,27 @@ class Loss(Part):
     """Value, and gradient with respect to the scores."""
 
     threshold: ClassVar[str | None] = None  # name of the field that an update may change
-    largest_slope: ClassVar[float] = math.inf  # infinite, too, if the fields of the loss decide
     task: ClassVar[str] = ""
 
     @property
+    def largest_slope(self) -> float:
+        """The largest absolute value in a slope; infinity if there is none, or if it is not known."""
+        return math.inf
+
+    @property
     def offers(self) -> Words:
-        words = {"threshold"} if self.threshold else set()
-        return super().offers | words | ({"largest slope not 1"} if self.largest_slope != 1 else set())
+        return super().offers | ({"threshold"} if self.threshold else set())
 
     def __call__(self, y: float, s: Array) -> tuple[float, Array]:
         raise NotImplementedError
+
+    def check(self, outputs: int = 1) -> None:
+        """Raise TypeError if the loss of zero scores is not a value and a slope for each output."""
+        answer = self(1.0, np.zeros(outputs))
+        pair = isinstance(answer, tuple) and len(answer) == 2 and np.shape(answer[0]) == ()
+        if not pair or np.shape(answer[1]) != (outputs,):
+            wanted = f"its value, a number, and its slope, an array of shape ({outputs},)"
+            raise TypeError(f"{self!r} must return {wanted}, got {answer!r}")
 
     def each(self, y: float, S: Array) -> tuple[Array, Array]:
         """Values and slopes for one target and several rows of scores."""
@@ -59,6 +70,16 @@ def rival(y: int, s: Array) -> int:
     return int(np.argmax(others))
 
 
+def _check_pair(loss: Loss, name: str) -> None:
+    """Raise TypeError if that method returns no derivative."""
+    try:
+        pair = getattr(loss, name)(0.0)
+    except NotImplementedError:  # the loss defines `__call__` instead
+        return
+    if np.shape(pair) != (2,):
+        raise TypeError(f"{type(loss).__name__}.{name} must return two numbers, value and derivative, got {pair!r}")
+
+
 class MarginLoss(Loss):
     """Classification: a function of the margin q."""
 
@@ -68,6 +89,10 @@ class MarginLoss(Loss):
     def of_margin(self, q: float) -> tuple[float, float]:
         """Value and derivative at margin q."""
         raise NotImplementedError
+
+    def check(self, outputs: int = 1) -> None:
+        _check_pair(self, "of_margin")
+        super().check(outputs)
 
     def __call__(self, y: float, s: Array) -> tuple[float, Array]:
         slope = np.zeros_like(s)
@@ -104,13 +129,16 @@ class Mistake(MarginLoss):
     margin: float = 0.0
     strict_sign: bool = False
     threshold: ClassVar[str | None] = "margin"
-    largest_slope: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         self._nonnegative("margin")
         self._finite("margin")
         self._boolean("strict_sign")
         self._require("strict_sign", not (self.strict_sign and self.margin > 0), "False when margin > 0")
+
+    @property
+    def largest_slope(self) -> float:
+        return 1.0
 
     def __call__(self, y: float, s: Array) -> tuple[float, Array]:
         slope = np.zeros_like(s)
@@ -138,7 +166,6 @@ class Hinge(MarginLoss):
     closed: bool = False
     threshold: ClassVar[str | None] = "margin"
     traits: ClassVar[tuple[str, ...]] = ("hinge", "piecewise linear")
-    largest_slope: ClassVar[float] = 1.0
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -152,6 +179,10 @@ class Hinge(MarginLoss):
     def offers(self) -> Words:
         at_one = {"hinge at 1"} if self.closed else {"hinge at 1", "unit hinge"}
         return super().offers | (at_one if self.margin == 1 else set())
+
+    @property
+    def largest_slope(self) -> float:
+        return 1.0
 
     def of_margin(self, q: float) -> tuple[float, float]:
         inside = q <= self.margin if self.closed else q < self.margin
@@ -180,7 +211,10 @@ class Logistic(MarginLoss):
     """ln(1 + exp(-q))."""
 
     traits: ClassVar[tuple[str, ...]] = ("logistic",)
-    largest_slope: ClassVar[float] = 1.0
+
+    @property
+    def largest_slope(self) -> float:
+        return 1.0
 
     def of_margin(self, q: float) -> tuple[float, float]:
         value = float(np.logaddexp(0.0, -q))
@@ -203,6 +237,10 @@ class ResidualLoss(Loss):
     def of_residual(self, r: float) -> tuple[float, float]:
         """Value and derivative at residual r."""
         raise NotImplementedError
+
+    def check(self, outputs: int = 1) -> None:
+        _check_pair(self, "of_residual")
+        super().check(outputs)
 
     def __call__(self, y: float, s: Array) -> tuple[float, Array]:
         value, derivative = self.of_residual(s[0] - y)
@@ -236,7 +274,10 @@ class Absolute(ResidualLoss):
     """|r|."""
 
     traits: ClassVar[tuple[str, ...]] = ("piecewise linear",)
-    largest_slope: ClassVar[float] = 1.0
+
+    @property
+    def largest_slope(self) -> float:
+        return 1.0
 
     def of_residual(self, r: float) -> tuple[float, float]:
         return abs(r), float(np.sign(r))
@@ -248,7 +289,6 @@ class EpsilonInsensitive(ResidualLoss):
     epsilon: float = 0.1
     threshold: ClassVar[str | None] = "epsilon"
     traits: ClassVar[tuple[str, ...]] = ("piecewise linear",)
-    largest_slope: ClassVar[float] = 1.0
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -257,6 +297,10 @@ class EpsilonInsensitive(ResidualLoss):
     def __post_init__(self) -> None:
         self._nonnegative("epsilon")
         self._finite("epsilon")
+
+    @property
+    def largest_slope(self) -> float:
+        return 1.0
 
     def of_residual(self, r: float) -> tuple[float, float]:
         return (abs(r) - self.epsilon, float(np.sign(r))) if abs(r) > self.epsilon else (0.0, 0.0)
@@ -273,6 +317,10 @@ class Huber(ResidualLoss):
 
     def __post_init__(self) -> None:
         self._positive("delta")
+
+    @property
+    def largest_slope(self) -> float:
+        return self.delta
 
     def of_residual(self, r: float) -> tuple[float, float]:
         if abs(r) <= self.delta:
@@ -293,6 +341,10 @@ class Quantile(ResidualLoss):
     def __post_init__(self) -> None:
         self._positive("quantile")
         self._require("quantile", self.quantile < 1, "between 0 and 1")
+
+    @property
+    def largest_slope(self) -> float:
+        return max(self.quantile, 1 - self.quantile)
 
     def of_residual(self, r: float) -> tuple[float, float]:
         weight = self.quantile if r < 0 else 1 - self.quantile
@@ -321,15 +373,5 @@ def as_loss(loss: Loss | str, task: str, **fields: Any) -> Loss:
     if not isinstance(loss, Loss) or loss.task != task:
         names = sorted(name for name, kind in _NAMED.items() if kind.task == task)
         raise ValueError(f"loss must be a {task} loss of onkel.losses or one of {names}, got {loss!r}")
-    _check_pair(loss)
+    loss.check()
     return loss
-
-
-def _check_pair(loss: Loss) -> None:
-    """Raise ValueError if a user's loss returns no derivative, before any example is learned."""
-    for kind, name in ((MarginLoss, "of_margin"), (ResidualLoss, "of_residual")):
-        if isinstance(loss, kind) and getattr(type(loss), name) is not getattr(kind, name):
-            made = getattr(loss, name)(0.0)
-            if np.shape(made) != (2,):
-                words = f"{type(loss).__name__}.{name} must return two numbers, value and derivative"
-                raise ValueError(f"{words}, got {made!r}")

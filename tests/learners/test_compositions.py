@@ -26,9 +26,18 @@ from onkel.hypotheses.grouped import DualStep, Grouping
 from onkel.kernels import Gaussian
 from onkel.learners.learner import Learner
 from onkel.learners.weighting import Sampling
-from onkel.losses import Hinge, Loss, Squared
+from onkel.losses import Hinge, Huber, Loss, Quantile, Squared
 from onkel.maps import Nystrom
-from onkel.updates import Defer, Gradient, PassiveAggressive, Pegasos, Perceptron, SampledLogistic, Update
+from onkel.updates import (
+    Defer,
+    Gradient,
+    PassiveAggressive,
+    Pegasos,
+    Perceptron,
+    SampledGradient,
+    SampledLogistic,
+    Update,
+)
 
 
 def name_of(cls):
@@ -93,7 +102,12 @@ def test_a_value_that_would_be_ignored_is_refused(make, message):
 
 
 MISFITS = [
-    (Stop(8), Hinge(), PassiveAggressive(divide=False), "divide=True, as divide=False has no effect if k(x, x) = 1"),
+    (
+        Stop(8),
+        Hinge(),
+        PassiveAggressive(divide=False),
+        "an Expansion with k(x, x) other than 1, such as Expansion(Linear()), or divide=True",
+    ),
     (TwinVectors(8), Hinge(), Perceptron(0.1), "an update that leaves the step to the budget, Defer()"),
     (DualAscent(8), Hinge(), Gradient(0.1), "an update that leaves the step to the budget, Defer()"),
     (AlmostLinearDependence(), Squared(), Gradient(0.1), "an update that leaves the step to the budget, Defer()"),
@@ -108,6 +122,20 @@ def test_a_composition_that_would_ignore_a_part_is_refused(budget, loss, update,
     with pytest.raises(Misfit) as caught:
         Learner(Expansion(Gaussian(1.0), budget), loss, update)
     assert f"needs {wanted}; got " in str(caught.value)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), Quantile(0.5), Quantile(0.2), Huber(2.0), Squared()], ids=str)
+def test_a_slope_that_a_sampled_step_does_not_allow_is_refused(loss):
+    hypothesis, most = Expansion(Gaussian(1.0)), loss.largest_slope
+    allowed = [most, 2 * most] if most < np.inf else [0.3, 3.0]  # no G is enough for the squared loss: any may be used
+    for G in allowed:
+        Learner(hypothesis, loss, SampledGradient(G=G))
+    if most < np.inf:
+        with pytest.raises(Misfit) as caught:
+            Learner(hypothesis, loss, SampledGradient(G=0.9 * most))
+        needed, got = str(caught.value).split("; got ")
+        assert needed.endswith(f", radius=inf) needs a loss whose slopes are at most {0.9 * most:g}")
+        assert got == f"{loss!r}, whose slopes reach {most:g}"
 
 
 def test_groups_keep_no_average():

@@ -4,11 +4,14 @@ Each part states in words what it needs and what it offers; only this module com
 user's part may use its own words: a word that one part needs must be offered by another. Some words are offered, but no
 part needs them: they describe a part to other modules and to tests. These are "intercept" and "room" (see `Budget`),
 "input distances" (a budget compares examples in the space of inputs) and "makes points" (the terms of a budget need not
-be examples).
+be examples), "adapts" (see `Map`).
+
+One need is a number: the largest slope of a loss is at most `allowed_slope` of the update.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from onkel.core.errors import Misfit
@@ -23,7 +26,10 @@ WORDS = {
     "append-only": ("hypothesis", "a budget that only appends, such as Unlimited(), or explicit features"),
     "explicit": ("hypothesis", "explicit features"),
     "gaussian": ("hypothesis", "a Gaussian kernel"),
-    "k(x, x) not 1": ("hypothesis", "divide=True, as divide=False has no effect if k(x, x) = 1"),
+    "k(x, x) other than 1": (
+        "hypothesis",
+        "an Expansion with k(x, x) other than 1, such as Expansion(Linear()), or divide=True",
+    ),
     "average": ("hypothesis", "a hypothesis that keeps the average of past models, such as Expansion or Features"),
     "own step": ("hypothesis", "a budget that takes a step of its own"),
     "leaves the step": ("update", "an update that leaves the step to the budget, Defer()"),
@@ -34,7 +40,6 @@ WORDS = {
     "unit hinge": ("loss", "the loss Hinge()"),
     "logistic": ("loss", "the loss Logistic"),
     "squared": ("loss", "the loss Squared"),
-    "largest slope not 1": ("loss", "G >= 1, as the largest slope of the loss is 1"),
 }
 
 
@@ -51,3 +56,6 @@ def refuse_misfits(
         for word in sorted(words - offered):
             who, wanted = WORDS.get(word, ("", f"a part that offers {word!r}"))
             raise Misfit(needy, wanted, asked.get(who, "none"))
+    if update.allowed_slope < loss.largest_slope < math.inf:
+        wanted = f"a loss whose slopes are at most {update.allowed_slope:g}"
+        raise Misfit(update, wanted, f"{loss!r}, whose slopes reach {loss.largest_slope:g}")

@@ -74,6 +74,7 @@ class Learner(Composed):
         if not isinstance(average, (bool, np.bool_)) and not (isinstance(average, str) and average == "all"):
             raise Refused("Learner", "average", 'False, True or "all"', average)
         refuse_misfits(hypothesis, loss, update, outputs, average)
+        loss.check(outputs)
         hypothesis = hypothesis.resolve(columns if keys is None else len(keys))
         self.hypothesis, self.loss, self.update = hypothesis, loss, update
         self.average = average if average == "all" else bool(average)

@@ -54,6 +54,11 @@ class Update(Part):
         super().__init_subclass__(**kwargs)
         refuse_unknown_kinds(cls, "per_output", KINDS)
 
+    @property
+    def allowed_slope(self) -> float:
+        """What the `largest_slope` of the loss may be, if it has one."""
+        return math.inf
+
     def start(self, run: Run) -> Memory:
         """The initial memory: floats, arrays and `Random` streams by name."""
         return {}

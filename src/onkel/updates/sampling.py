@@ -44,7 +44,7 @@ class SampledPassiveAggressive(Update):
 
     @property
     def needs(self) -> Words:
-        return super().needs | {"piecewise linear"} | (set() if self.divide else {"k(x, x) not 1"})
+        return super().needs | {"piecewise linear"} | (set() if self.divide else {"k(x, x) other than 1"})
 
     def start(self, run: Run) -> Memory:
         return {"random": Random(run.seed, "sampling")}
@@ -81,9 +81,8 @@ class SampledGradient(Projected):
         return self.radius
 
     @property
-    def needs(self) -> Words:
-        # G must be at least the largest slope; for losses whose largest slope is 1 this is known beforehand
-        return super().needs | ({"largest slope not 1"} if self.G < 1 else set())
+    def allowed_slope(self) -> float:
+        return self.G
 
     def start(self, run: Run) -> Memory:
         return {"random": Random(run.seed, "sampling")} | super().start(run)

@@ -131,7 +131,7 @@ class PassiveAggressive(Update):
     @property
     def needs(self) -> Words:
         # only for a piecewise linear loss does tau = loss / v bring it to zero; if k(x, x) is 1, `divide` is idle
-        return super().needs | {"piecewise linear"} | (set() if self.divide else {"k(x, x) not 1"})
+        return super().needs | {"piecewise linear"} | (set() if self.divide else {"k(x, x) other than 1"})
 
     def step(self, round: Round, memory: Memory) -> Step:
         v, C = curvature(round, self.divide), self.C * round.weight
