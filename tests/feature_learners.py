@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from streams import CLASSES, binary, multiclass, regression
 
 import onkel
+from onkel.core.run import Run
 from onkel.kernels import Cauchy, Gaussian, Laplacian
 from onkel.learners.learner import Learner
 from onkel.maps import Fastfood, Fourier, Orthogonal, Reparameterized
@@ -38,13 +39,17 @@ def columns(number):
     return np.arange(number, dtype=np.uint64)
 
 
+def run(number, seed=SEED):
+    return Run(1, columns(number), np.dtype(np.float64), False, False, seed)
+
+
 def drawn(map, number, seed=SEED):
     return map.draw(columns(number), seed)
 
 
 def directions(map, number, seed=SEED):
     """One direction a row: the projections of the unit vectors."""
-    return map.project(np.eye(number), drawn(map, number, seed), map.start(number)).T
+    return map.project(np.eye(number), drawn(map, number, seed), map.start(run(number, seed))).T
 
 
 def outputs_of(task):

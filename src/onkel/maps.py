@@ -6,7 +6,7 @@ from the spectrum of the kernel; |z(x)| = 1. `draw(keys, seed)` returns the rand
 of the feature, or is its column. So features may appear later, in any order, and all machines draw the same numbers.
 For `Orthogonal` and `Fastfood` they depend on the seed and the number of columns, which the first call fixes.
 
-A map that learns has a memory, made by `start(columns)` and changed by `adapt`. `Nystrom` is not random: its features
+A map that learns has a memory, made by `start(run)` and changed by `adapt`. `Nystrom` is not random: its features
 come from landmarks.
 """
 
@@ -22,8 +22,10 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri
 
 from onkel.core.basis import Row
+from onkel.core.outputs import KINDS, refuse_unknown_kinds
 from onkel.core.part import Memory, Part
 from onkel.core.random import hash_text, uniforms
+from onkel.core.run import Run
 from onkel.kernels import Cauchy, Gaussian, Kernel, Laplacian, Linear
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -46,11 +48,19 @@ def keys_of(names: Iterable[Any]) -> Array:
 
 
 class Map(Part):
-    """Explicit features of a kernel."""
+    """Explicit features of a kernel.
+
+    A map that offers "adapts" learns: the features of an example change from round to round.
+    """
 
     kernel: Kernel = Gaussian()
     components: int = 100
     grows: ClassVar[bool] = True  # may features appear after the first call?
+    per_output: ClassVar[Mapping[str, str]] = {}  # entries of the memory that depend on the outputs, and their kind
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refuse_unknown_kinds(cls, "per_output", KINDS)
 
     def __post_init__(self) -> None:
         self._require("kernel", isinstance(self.kernel, Kernel), "a kernel")
@@ -74,8 +84,8 @@ class Map(Part):
             )
         return self.draw(keys, seed)
 
-    def start(self, columns: int) -> Memory:
-        """The initial memory of a map that learns: arrays with one number for each column."""
+    def start(self, run: Run) -> Memory:
+        """The initial memory of a map that learns: numbers, arrays, `Random` streams and tables by name."""
         return {}
 
     def widths(self, memory: Memory) -> Array:
@@ -113,7 +123,8 @@ class Map(Part):
 
     def reach(self, drawn: Drawn, dtype: Any) -> float:
         """The upper limit of |x_1| + |x_2| + ... up to which projections do not overflow."""
-        return float(np.finfo(dtype).max) / (1e6 * max(1.0, *(float(np.abs(n).max(initial=0)) for n in drawn.values())))
+        largest = max((float(np.abs(numbers).max(initial=0)) for numbers in drawn.values()), default=0.0)
+        return float(np.finfo(dtype).max) / (1e6 * max(1.0, largest))
 
     def adapt(self, x: Row, z: Array, dz: Array, drawn: Drawn, memory: Memory) -> None:
         """Learn from an example; dz is the gradient of the loss with respect to its features z."""
@@ -159,6 +170,7 @@ class Reparameterized(Fourier):
 
     eta: float = 0.0
     clip: float = 20.0
+    traits: ClassVar[tuple[str, ...]] = ("adapts",)
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -178,11 +190,16 @@ class Reparameterized(Fourier):
         return None
 
     def twin_fields(self, run: Any, draws: Mapping[Any, Any]) -> dict[str, Any]:
-        start = float(self.start(1)["log_widths"][0])
-        return super().twin_fields(run, draws) | {"start": start, "eta": float(self.eta), "clip": float(self.clip)}
+        own = {"start": self.first_log_width, "eta": float(self.eta), "clip": float(self.clip)}
+        return super().twin_fields(run, draws) | own
 
-    def start(self, columns: int) -> Memory:
-        return {"log_widths": np.full(columns, np.clip(math.log(self.kernel.frequency), -self.clip, self.clip))}
+    @property
+    def first_log_width(self) -> float:
+        """g at the start."""
+        return float(np.clip(math.log(self.kernel.frequency), -self.clip, self.clip))
+
+    def start(self, run: Run) -> Memory:
+        return {"log_widths": np.full(run.columns, self.first_log_width)}
 
     def reach(self, drawn: Drawn, dtype: Any) -> float:
         return super().reach(drawn, dtype) / math.exp(self.clip)
@@ -209,7 +226,7 @@ class Rotated(Map):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require("kernel", isinstance(self.kernel, Gaussian), "Gaussian: these directions come in all rotations")
+        self._require("kernel", "gaussian" in self.kernel.offers, "Gaussian: these directions come in all rotations")
 
     def blocks(self, columns: int) -> tuple[int, int]:
         """Number and size of the blocks of a structured matrix; x is padded with zeros to that size, a power of 2.

@@ -8,8 +8,10 @@ import onkel
 from onkel.budgets import Bounded, Budget
 from onkel.core.errors import Diverged
 from onkel.core.part import Part
-from onkel.kernels import Gaussian
-from onkel.losses import Hinge
+from onkel.hypotheses import GroupedExpansion
+from onkel.kernels import Gaussian, Kernel
+from onkel.losses import Hinge, Loss, MarginLoss, ResidualLoss
+from onkel.maps import Fourier
 from onkel.updates import Perceptron, Update
 
 
@@ -70,6 +72,13 @@ def test_a_budget_that_forgets_rounds_without_a_term():
 
     told = "Mine(budget=5).insert failed in a round without a term (coef is None)"
     refuses(told, budget=budget(insert))
+
+    def by_method(self, f, round, coef, memory):
+        if coef.any() and f.n < self.budget:
+            f.append(round, coef)
+
+    refuses(told, budget=budget(by_method))
+    refuses("has no attribute 'any'; ask `if coef is not None` first", budget=budget(by_method))
 
     def careless(self, f, round, coef, memory):
         if np.abs(coef).max() > 0 and f.n < self.budget:
@@ -176,6 +185,14 @@ def test_a_memory_that_cannot_be_saved(first, then, told):
     refuses(f"Mine(budget=5) {told}", budget=budget(insert, start))
     refuses(f"Mine() {told}", update=update(step, start))
 
+    def adapt(self, x, z, dz, drawn, memory):
+        memory["it"] = memory["it"] if then is None else then
+
+    mine = type("Yours", (Fourier,), {"start": start, "adapt": adapt})(Gaussian(1.0), 3)
+    with pytest.raises(TypeError) as caught:
+        onkel.Learner(onkel.Features(mine), Hinge(), Perceptron(), columns=4).learn(X, y)
+    assert f"{mine!r} {told}" in str(caught.value)
+
 
 def test_a_memory_that_start_does_not_name():
     def insert(self, f, round, coef, memory):
@@ -239,6 +256,43 @@ def test_a_step_out_of_range_is_not_taken(answer):
         learner.learn(X, y)
     assert learner.t == 8
     assert np.isfinite(learner.scores(X)).all()
+
+
+# -- losses, kernels and maps
+
+
+@pytest.mark.parametrize("answer", [0.5, (0.5, -1.0), (0.5, np.zeros(2)), np.zeros(2), None], ids=str)
+def test_a_loss_that_returns_something_else(answer):
+    mine = type("Mine", (Loss,), {"__call__": lambda self, y, s: answer})()
+    with pytest.raises(TypeError) as caught:
+        onkel.Learner(onkel.Expansion(Gaussian(1.0)), mine, Perceptron(), columns=4)
+    assert "Mine() must return its value, a number, and its slope, an array of shape (1,), got" in str(caught.value)
+
+
+@pytest.mark.parametrize(("base", "name"), [(MarginLoss, "of_margin"), (ResidualLoss, "of_residual")])
+def test_a_loss_without_a_derivative(base, name):
+    mine = type("Mine", (base,), {name: lambda self, q: q**2})()
+    with pytest.raises(TypeError, match=rf"Mine\.{name} must return two numbers, value and derivative, got 0\.0"):
+        onkel.Learner(onkel.Expansion(Gaussian(1.0)), mine, Perceptron(), columns=4)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("shape", [lambda total: 1.0, lambda total: np.exp(-total)[:, None]], ids=["float", "matrix"])
+def test_a_kernel_that_returns_something_else(unit, shape):
+    own = {"pair": lambda self, x, z: (x - z) ** 2, "shape": lambda self, total: shape(total), "unit": unit}
+    mine = type("Mine", (Kernel,), own)()
+    told = r"Mine\(\)\.shape must return an array with one value for each sum .* for an array of 1 sum it returned"
+    for hypothesis in (onkel.Expansion(mine), GroupedExpansion((mine,))):
+        with pytest.raises(TypeError, match=told):
+            onkel.Learner(hypothesis, Hinge(), Perceptron(), columns=4).learn(X, y)
+
+
+def test_a_map_of_another_width():
+    for answer in (np.zeros((1, 3)), np.zeros(6), 0.0):
+        mine = type("Yours", (Fourier,), {"features": lambda self, *of, answer=answer: answer})(Gaussian(1.0), 3)
+        with pytest.raises(TypeError) as caught:
+            onkel.Learner(onkel.Features(mine), Hinge(), Perceptron(), columns=4).learn(X, y)
+        assert f"{mine!r}.features must return an array of 6 columns, as `size` says" in str(caught.value)
 
 
 def test_what_a_part_needs_and_nobody_offers():

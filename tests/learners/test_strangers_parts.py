@@ -1,7 +1,7 @@
 """Parts by somebody who knows the public interface alone: what the library promises of its own holds for them, too.
 
-A kernel, two losses, an update that remembers numbers for each output and each column, and a budget with columns and a
-memory of every kind. They have no twin, and run on the Python engine.
+A kernel, two losses, an update that remembers numbers for each output and each column, a budget with columns and a
+memory of every kind, and a map that learns. They have no twin, and run on the Python engine.
 """
 
 import copy
@@ -15,10 +15,10 @@ from streams import binary, multiclass, regression
 import onkel
 from onkel.budgets import Bounded, Stop
 from onkel.core.basis import Basis
-from onkel.core.random import Random
+from onkel.core.random import Random, uniforms
 from onkel.kernels import Gaussian, Kernel
 from onkel.losses import Hinge, MarginLoss, ResidualLoss
-from onkel.maps import Fourier
+from onkel.maps import Fourier, Map
 from onkel.updates import Gradient, PassiveAggressive, Update, along
 
 
@@ -118,6 +118,54 @@ class StrangeBudget(Bounded):
         memory["lengths"] = np.append(memory["lengths"], np.linalg.norm(coef))[-5:]
 
 
+class StrangeMap(Map):
+    """Cosines of projections, which stretch with the columns that were not 0, and shift with the recent examples."""
+
+    traits: ClassVar = ("adapts",)
+    per_output: ClassVar = {"pull": "scores"}
+
+    @property
+    def size(self):
+        return self.components
+
+    def draw(self, keys, seed):
+        return {"directions": uniforms(seed, "strange", keys, self.components).T}
+
+    def start(self, run):
+        return {
+            "rounds": 0,
+            "shift": 0.5,
+            "random": Random(run.seed, "strange"),
+            "counts": np.zeros(run.columns),
+            "pull": np.zeros(run.outputs),
+            "recent": Basis(run.columns, run.dtype, run.sparse, {"z": self.components}),
+            "sums": np.zeros(0),
+        }
+
+    def project(self, X, drawn, memory):
+        recent = memory["recent"]
+        near = recent["z"].sum(axis=0) if recent.n else 0.0
+        seen = np.tanh(memory["counts"] / (1 + memory["rounds"]))
+        return X @ (drawn["directions"] * (1 + seen)).T + memory["shift"] + near
+
+    def features(self, X, drawn, memory):
+        return np.cos(self.project(X, drawn, memory)) / np.sqrt(self.components)
+
+    def length2(self, z):
+        return float(z @ z)
+
+    def adapt(self, x, z, dz, drawn, memory):
+        memory["rounds"] += 1
+        memory["counts"] += x.dense(len(memory["counts"])) != 0
+        memory["shift"] += 0.01 * np.tanh(dz.sum()) + 0.001 * memory["random"].uniform()
+        memory["pull"] = 0.9 * memory["pull"] + dz.sum()
+        memory["sums"] = np.append(memory["sums"], dz.sum())[-3:]
+        recent = memory["recent"]
+        if recent.n == 3:
+            recent.remove(0)
+        recent.append(x, born=memory["rounds"], z=0.01 * z)
+
+
 def terms():
     return onkel.Expansion(StrangeKernel(0.5), StrangeBudget(8))
 
@@ -126,12 +174,18 @@ def features():
     return onkel.Features(Fourier(Gaussian(0.5), 10))
 
 
+def learned_features():
+    return onkel.Features(StrangeMap(Gaussian(0.5), 10))
+
+
 MODELS = {
     "classifier": (onkel.ComposedClassifier, terms, StrangeHinge()),
     "regressor": (onkel.ComposedRegressor, terms, StrangeResidual()),
     "features": (onkel.ComposedClassifier, features, StrangeHinge()),
+    "map": (onkel.ComposedClassifier, learned_features, StrangeHinge()),
+    "map regressor": (onkel.ComposedRegressor, learned_features, StrangeResidual()),
 }
-CLASSIFIERS = ["classifier", "features"]
+CLASSIFIERS = ["classifier", "features", "map"]
 every_model = pytest.mark.parametrize("kind", MODELS)
 FORMS = ["dense", "float32", "sparse", "wide"]
 AVERAGES = [False, True, "all"]
@@ -143,13 +197,13 @@ def make(kind, **params):
 
 
 def stream(kind, form="dense", classes=2, rounds=80):
-    if kind == "regressor":
+    if "regressor" in kind:
         return regression(rounds, form=form)
     return binary(rounds, form=form) if classes == 2 else multiclass(rounds, form=form)
 
 
 def told(kind, y):
-    return {} if kind == "regressor" else {"classes": np.unique(y)}
+    return {} if "regressor" in kind else {"classes": np.unique(y)}
 
 
 def predicted(model, X):
@@ -218,6 +272,10 @@ def test_a_class_joins(kind, average, third, columns, tmp_path):
         np.testing.assert_array_equal(after["budget.total"][list(columns)], [-total / 2, total / 2, 0])
         np.testing.assert_array_equal(after["basis.use"], before["basis.use"])
         assert set(after["budget.recent.y"].ravel()) <= set(columns[:2])
+    if kind == "map":
+        pull = before["map.pull"][0]
+        np.testing.assert_array_equal(after["map.pull"][list(columns)], [-pull / 2, pull / 2, 0])
+        np.testing.assert_array_equal(after["map.counts"], before["map.counts"])
     labels = np.where(np.arange(80) % 3, y, third)
     model.learn(X[:40], labels[:40])
     model.save(tmp_path / "model")
@@ -243,7 +301,7 @@ def test_a_feature_joins(kind, tmp_path):
     X, y = stream(kind, rounds=60)
     X[:20, 3] = 0
     grown, full = make(kind), make(kind)
-    names = range(4) if kind == "features" else "abcd"
+    names = range(4) if MODELS[kind][1] != terms else "abcd"
     for i, x in enumerate(X):
         full.learn_one(x, y[i])
         grown.learn_one({name: v for name, v in zip(names, x, strict=True) if v or i >= 20}, y[i])
@@ -252,7 +310,7 @@ def test_a_feature_joins(kind, tmp_path):
             grown = onkel.load(tmp_path / "model")
     np.testing.assert_allclose(predicted(grown, X), predicted(full, X), atol=1e-10)
     one, two = grown.state()[0], full.state()[0]
-    for name in ("update.largest", "budget.mean"):
+    for name in ("update.largest", "budget.mean", "map.counts"):
         if name in one:
             np.testing.assert_allclose(one[name], two[name])
 

@@ -14,7 +14,7 @@ from boxes.feature_maps import (
     sorf_directions,
 )
 from boxes.feature_maps import fourier as features_of
-from feature_learners import SEED, SPECTRA, D, columns, directions, drawn, estimator, same
+from feature_learners import SEED, SPECTRA, D, columns, directions, drawn, estimator, run, same
 from scipy import stats
 from streams import binary, inputs, learn, regression
 
@@ -172,7 +172,7 @@ EVERY_MAP = [
 @pytest.mark.parametrize("map", EVERY_MAP, ids=str)
 def test_features_have_length_one(map):
     X = inputs(50)
-    Z = map.features(X, drawn(map, 4), map.start(4))
+    Z = map.features(X, drawn(map, 4), map.start(run(4)))
     assert Z.shape == (50, 80) == (50, map.size)
     same(np.linalg.norm(Z, axis=1), np.ones(50), 1e-14)
     same(Z @ Z.T, np.cos((X[:, None] - X[None]) @ directions(map, 4).T).mean(axis=2), 1e-12)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +77,16 @@ def rows_between(X: Any, start: int, stop: int) -> Any:
     first, last = X.indptr[start], X.indptr[stop]
     parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
     return sp.csr_array(parts, shape=(stop - start, X.shape[1]))
+
+
+def rows(X: Any) -> Iterator[Row]:
+    """The rows of an array or a CSR matrix."""
+    if hasattr(X, "indptr"):
+        for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+            yield Row(X.data[start:stop].astype(np.float64), X.indices[start:stop])
+    else:
+        for x in X:
+            yield Row(x.astype(np.float64))
 
 
 class Basis:

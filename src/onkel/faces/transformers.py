@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel.core.basis import largest
 from onkel.core.part import Memory
+from onkel.core.run import Run
 from onkel.faces import border
 from onkel.kernels import Kernel, as_kernel
 from onkel.maps import Drawn, Fastfood, Fourier, Map, Nystrom, Orthogonal, Reparameterized, keys_of
@@ -98,8 +99,8 @@ class _Random(Transformer):
     def _map(self, kernel: Kernel) -> Map:
         raise NotImplementedError
 
-    def _memory(self, map: Map) -> Memory:
-        return map.start(self.n_features_in_)
+    def _memory(self, map: Map, run: Run) -> Memory:
+        return map.start(run)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the directions for the columns of X; they depend on the column names, if there are any."""
@@ -107,8 +108,9 @@ class _Random(Transformer):
         names = getattr(self, "feature_names_in_", None)
         keys = np.arange(X.shape[1], dtype=np.uint64) if names is None else keys_of(names)
         self.map_ = self._map(as_kernel(self.kernel).resolve(X.shape[1]))
-        self._drawn: Drawn = self.map_.draw(keys, self._seed())
-        self._learned = self._memory(self.map_)
+        run = Run(1, keys, X.dtype, sp.issparse(X), False, self._seed())
+        self._drawn: Drawn = self.map_.draw(keys, run.seed)
+        self._learned = self._memory(self.map_, run)
         self._n_features_out = self.map_.size
         return self
 
@@ -160,8 +162,8 @@ class ReparameterizedTransformer(_Random):
     def _map(self, kernel: Kernel) -> Map:
         return Reparameterized(kernel, self.components)
 
-    def _memory(self, map: Map) -> Memory:
-        memory = map.start(self.n_features_in_)
+    def _memory(self, map: Map, run: Run) -> Memory:
+        memory = map.start(run)
         if self.widths is not None:
             widths = np.asarray(self.widths, dtype=np.float64)
             if widths.shape != (self.n_features_in_,) or not (np.isfinite(widths) & (widths > 0)).all():

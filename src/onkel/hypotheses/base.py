@@ -90,6 +90,7 @@ class Function:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.scale, self.cumulative = 1.0, 0.0
+        self._cumulative_before = 0.0  # at the end of the last round, for `uncount`
 
     @property
     def draws(self) -> dict[Map, Drawn]:
@@ -118,13 +119,8 @@ class Function:
         """A limit: `check` refuses examples whose sum |x_1| + |x_2| + ... is not below it."""
         return math.inf
 
-    @property
-    def takes_all(self) -> bool:
-        """Does `check` accept every example?"""
-        return False
-
-    def check(self, x: Row) -> None:
-        """Raise TooLarge if the numbers of the example would overflow."""
+    def check(self, X: Any) -> None:
+        """Raise TooLarge, with the number of the row, if numbers of a row would overflow."""
 
     def row(self, x: Row) -> Array:
         """The numbers k_i of an example: kernel values, features or both."""

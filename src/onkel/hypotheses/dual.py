@@ -40,9 +40,9 @@ class TermsAndWeights(Function):
     def reach(self) -> float:
         return self.weights.reach
 
-    def check(self, x: Row) -> None:
-        self.terms.check(x)
-        self.weights.check(x)
+    def check(self, X: Any) -> None:
+        self.terms.check(X)
+        self.weights.check(X)
 
     def row(self, x: Row) -> Array:
         return np.concatenate([self.terms.row(x), self.weights.row(x)])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from onkel.core import memory as memories
-from onkel.core.basis import Row, State
+from onkel.core.basis import Row, State, rows
 from onkel.core.errors import TooLarge
 from onkel.core.outputs import Joining
+from onkel.core.part import Words
 from onkel.core.run import Run
 from onkel.hypotheses.base import Function, Hypothesis, averaged
 from onkel.kernels import Gaussian, Kernel
@@ -26,7 +28,8 @@ class Weights(Function):
         super().__init__(run)
         self.map = map
         self._use(map.draw(run.keys, run.seed))
-        self.memory = map.start(run.columns)
+        self.memory = memories.begin(map, run)
+        self._first = memories.begin(map, run)  # its names and shapes are those that the memory must keep
         self._coef = np.zeros((map.size, run.outputs))
         self._base = np.zeros_like(self._coef)
 
@@ -54,12 +57,19 @@ class Weights(Function):
     def base(self) -> Array:
         return self._base
 
-    def check(self, x: Row) -> None:
-        if not np.abs(x.values).sum() < self.reach:
-            raise TooLarge("its values are too large for random features: scale them")
+    def check(self, X: Any) -> None:
+        for i, x in enumerate(rows(X)):
+            if not np.abs(x.values).sum() < self.reach:
+                raise TooLarge("its values are too large for random features: scale them", i)
 
     def row(self, x: Row) -> Array:
-        return np.asarray(self.map.features(x.matrix(self.run.columns), self.drawn, self.memory)[0])
+        z = self.map.features(x.matrix(self.run.columns), self.drawn, self.memory)
+        if np.shape(z) != (1, self.map.size):
+            raise TypeError(
+                f"{self.map!r}.features must return an array of {self.map.size} columns, as `size` says, one row for "
+                f"each example; for one example it returned {reprlib.repr(z)}"
+            )
+        return np.asarray(z[0])
 
     def length2(self, x: Row, k: Array) -> float:
         return self.map.length2(k)
@@ -68,6 +78,7 @@ class Weights(Function):
         if coef is not None:
             weighted = round.weight * round.slope
             self.map.adapt(round.x, round.k, self.scale * (self.coef @ weighted), self.drawn, self.memory)
+            memories.check(self.map, self.memory, self._first)
         self.shrink(shrink)
         if coef is not None:
             self.add(coef if coef.ndim == 2 else np.outer(round.k, coef))
@@ -87,9 +98,8 @@ class Weights(Function):
     def widen(self, keys: Array) -> None:
         self._use(self.map.redraw(self.run.columns, keys, self.run.seed))
         super().widen(keys)
-        for name, value in self.map.start(len(keys)).items():
-            value[: len(self.memory[name])] = self.memory[name]
-            self.memory[name] = value
+        memories.widen(self.map, self.memory, self.run)
+        self._first = memories.begin(self.map, self.run)
 
     # -- state
 
@@ -124,6 +134,10 @@ class Features(Hypothesis):
         self._require("map", isinstance(self.map, Map), "a map of onkel.maps")
 
     @property
+    def offers(self) -> Words:
+        return super().offers | self.map.offers
+
+    @property
     def kernels(self) -> tuple[Kernel, ...]:
         return (self.map.kernel,)
 
@@ -146,4 +160,6 @@ class Features(Hypothesis):
         return self.map.widths(memories.own("map", state))
 
     def relabel(self, state: State, joining: Joining) -> State:
-        return joining.all(dict.fromkeys(("weights.coef", "weights.base"), "scores"), state)
+        memory = joining.all(self.map.per_output, memories.own("map", state))
+        linear = dict.fromkeys(("weights.coef", "weights.base"), "scores")
+        return joining.all(linear, state) | memories.named("map", memory)

@@ -15,14 +15,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from onkel.core.basis import Basis, Row, State, Totals
+from onkel.core.basis import Basis, Row, State, Totals, rows
 from onkel.core.errors import Diverged, TooLarge, beyond
 from onkel.core.outputs import Joining
 from onkel.core.part import Memory, Part, Words
 from onkel.core.run import Run
 from onkel.hypotheses.base import Hypothesis, Stored
 from onkel.hypotheses.expansion import rows_of
-from onkel.hypotheses.terms import OnBasis
+from onkel.hypotheses.terms import OnBasis, kernel_row
 from onkel.kernels import Gaussian, Kernel, Linear
 from onkel.updates.base import Round, Step, Update, along
 
@@ -203,16 +203,18 @@ class Groups(OnBasis):
 
     # -- scoring
 
-    def check(self, x: Row) -> None:
-        if not np.isfinite(diagonal := self._raw_diagonal(x)).all():
-            raise TooLarge(f"k(x, x) is {diagonal.max()}; its values are too large for the kernels: scale the features")
+    def check(self, X: Any) -> None:
+        for i, x in enumerate(rows(X)):
+            if not np.isfinite(diagonal := self._raw_diagonal(x)).all():
+                told = f"k(x, x) is {diagonal.max()}; its values are too large for the kernels: scale the features"
+                raise TooLarge(told, i)
 
     def row(self, x: Row) -> Array:
         """k_j(x_i, x), of shape (kernels, terms); 0 for kernels that were shrunk to zero."""
         alive = np.asarray(self.shares.any(axis=0))
         if not alive.any():
             return np.zeros((len(self.kernels), self.n))
-        k = self._values(self.basis.totals(x), alive)
+        k = self._values(self.basis.totals(x), alive, self.n)
         return k * self._unit(x)[:, None] * self.basis["unit"].T if self.normalize else k
 
     def diagonal(self, x: Row) -> Array:
@@ -228,15 +230,15 @@ class Groups(OnBasis):
     def _raw_diagonal(self, x: Row) -> Array:
         diagonal, varied = np.ones(len(self.kernels)), self._varied
         if varied.any():
-            values = self._values(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()), varied)
+            values = self._values(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()), varied, 1)
             diagonal[varied] = values[varied, 0]
         return diagonal
 
-    def _values(self, totals: Totals, wanted: Array) -> Array:
+    def _values(self, totals: Totals, wanted: Array, count: int) -> Array:
         totals = cache(totals)  # kernels with the same `pair` share their sums
-        rows = {j: self.kernels[j].row(totals) for j in np.flatnonzero(wanted)}
-        values = np.zeros((len(self.kernels), *next(iter(rows.values())).shape))
-        values[list(rows)] = list(rows.values())
+        values = np.zeros((len(self.kernels), count))
+        for j in np.flatnonzero(wanted):
+            values[j] = kernel_row(self.kernels[j], totals, count)
         return values
 
     def length2(self, x: Row, k: Array) -> float:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from onkel.core import memory as memories
-from onkel.core.basis import Basis, Row, State
+from onkel.core.basis import Basis, Row, State, Totals, rows
 from onkel.core.errors import TooLarge
 from onkel.core.outputs import KINDS, Joining, refuse_unknown_kinds
 from onkel.core.part import Memory, Part
 from onkel.core.run import Run
+from onkel.core.wording import counted
 from onkel.hypotheses.base import Function
 from onkel.kernels import Kernel
 from onkel.updates.base import Round
@@ -71,6 +73,17 @@ class Budget(Part):
         return joining.all(linear, columns), joining.all(self.per_output, memory)
 
 
+def kernel_row(kernel: Kernel, totals: Totals, count: int) -> Array:
+    """The kernel values from so many sums over the features."""
+    values = kernel.row(totals)
+    if np.shape(values) != (count,):
+        raise TypeError(
+            f"{kernel!r}.shape must return an array with one value for each sum that it is given; for an array of "
+            f"{counted(count, 'sum')} it returned {reprlib.repr(values)}"
+        )
+    return values
+
+
 class OnBasis(Function):
     """A function that stores examples in the table `basis`."""
 
@@ -106,6 +119,7 @@ class Terms(OnBasis):
         self.dead = self.basis.fresh({"coef": run.outputs, "born": 1})  # average="all": removed terms
         self.bias = np.zeros(run.outputs)  # stays 0 except for budgets with an intercept
         self.bias_sum = np.zeros(run.outputs)  # over the rounds
+        self._bias_sum_before = self.bias_sum  # at the end of the last round, for `uncount`
         self.memory = memories.begin(budget, run)
         self._first = memories.begin(budget, run)  # its names and shapes are those that the memory must keep
 
@@ -115,16 +129,15 @@ class Terms(OnBasis):
 
     # -- kernel values
 
-    @property
-    def takes_all(self) -> bool:
-        return self._unit
-
-    def check(self, x: Row) -> None:
-        if not np.isfinite(kxx := self.diagonal(x)):
-            raise TooLarge(f"k(x, x) is {kxx}; its values are too large for the kernel: scale the features")
+    def check(self, X: Any) -> None:
+        if self._unit:
+            return
+        for i, x in enumerate(rows(X)):
+            if not np.isfinite(kxx := self.diagonal(x)):
+                raise TooLarge(f"k(x, x) is {kxx}; its values are too large for the kernel: scale the features", i)
 
     def row(self, x: Row) -> Array:
-        return self.kernel.row(self.basis.totals(x)) if self.n else np.zeros(0)
+        return kernel_row(self.kernel, self.basis.totals(x), self.n) if self.n else np.zeros(0)
 
     def length2(self, x: Row, k: Array) -> float:
         return self.diagonal(x)
@@ -133,7 +146,7 @@ class Terms(OnBasis):
         """k(x, x)."""
         if self._unit:
             return 1.0
-        return float(self.kernel.row(lambda pair: np.atleast_1d(pair(x.values, x.values).sum()))[0])
+        return float(kernel_row(self.kernel, lambda pair: np.atleast_1d(pair(x.values, x.values).sum()), 1)[0])
 
     def matrix(self) -> Array:
         """The kernel matrix of the terms, k(x_i, x_j)."""
@@ -147,7 +160,7 @@ class Terms(OnBasis):
     def average_scores(self, x: Row, k: Array, t: int) -> Array:
         average = super().average_scores(x, k, t) + self.bias_sum / max(t, 1)
         if self.dead.n:
-            average += self.dead["coef"].T @ self.kernel.row(self.dead.totals(x)) / max(t, 1)
+            average += self.dead["coef"].T @ kernel_row(self.kernel, self.dead.totals(x), self.dead.n) / max(t, 1)
         return average
 
     def count(self) -> None:
@@ -171,11 +184,11 @@ class Terms(OnBasis):
             coef = None
         try:
             self.budget.insert(self, round, coef, self.memory)
-        except TypeError as error:
+        except (TypeError, AttributeError) as error:
             if coef is not None:
                 raise
             told = f"{self.budget!r}.insert failed in a round without a term (coef is None): {error}"
-            raise TypeError(told) from error
+            raise TypeError(f"{told}; ask `if coef is not None` first") from error
         if self.n > self.budget.most:
             raise TypeError(
                 f"{self.budget!r} holds {self.n} terms after round {round.t}: its insert must leave at most "

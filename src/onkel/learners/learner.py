@@ -10,7 +10,6 @@ f.move(round, shrink, coef)                      f = shrink * f, then the step
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -18,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from onkel.core import memory as memories
-from onkel.core.basis import Row, State
-from onkel.core.errors import Diverged, Refused, TooLarge, beyond, sane
+from onkel.core.basis import Row, State, rows
+from onkel.core.errors import Diverged, Refused, beyond, sane
 from onkel.core.locks import exclusive, shared
 from onkel.core.run import Run
 from onkel.hypotheses import Hypothesis
@@ -29,16 +28,6 @@ from onkel.losses import Loss
 from onkel.updates import Round, Update
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def rows(X: Any) -> Iterator[Row]:
-    """The rows of an array or a CSR matrix."""
-    if hasattr(X, "indptr"):
-        for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-            yield Row(X.data[start:stop].astype(np.float64), X.indices[start:stop])
-    else:
-        for x in X:
-            yield Row(x.astype(np.float64))
 
 
 class Learner(Composed):
@@ -166,14 +155,8 @@ class Learner(Composed):
         return self.f.average_scores(x, k, self.rounds) if self.average else s
 
     def check(self, X: Any, y: Array | None = None) -> None:
-        if self.f.takes_all:
-            return
         with np.errstate(over="ignore", invalid="ignore"):
-            for i, x in enumerate(rows(X)):
-                try:
-                    self.f.check(x)
-                except TooLarge as error:
-                    raise TooLarge(error.sentence, i) from None
+            self.f.check(X)
 
     def _refuse_other_width(self, X: Any) -> None:
         if X.shape[1] != self.columns:

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from onkel.core.basis import Row, State
+from onkel.core.basis import Row, State, rows
 from onkel.core.errors import Diverged, Refused, TooLarge, beyond, sane
 from onkel.core.locks import exclusive, shared
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
 from onkel.core.scores import softmax
 from onkel.learners.engine import Engine, Out, written
-from onkel.learners.learner import rows
 from onkel.losses import Loss
 from onkel.maps import Fourier
 

@@ -105,7 +105,7 @@ class NativeLearner(Composed):
 
         None if the learner has no explicit features, or if these change while it learns.
         """
-        if "explicit" not in self.hypothesis.offers or any(map.start(0) for map in self.hypothesis.maps):
+        if "explicit" not in self.hypothesis.offers or "adapts" in self.hypothesis.offers:
             return None
         return (self.hypothesis, self.run.seed, self.columns, self.dtype, self.outputs)
 
