@@ -18,7 +18,7 @@ from onkel.faces.estimator import Array, Examples, Parts, Settings
 from onkel.faces.one_kernel import OneKernel
 from onkel.faces.regressor import Regressor
 from onkel.faces.transformers import means_of, some_of
-from onkel.hypotheses import Expansion
+from onkel.hypotheses import Expansion, Stored
 from onkel.kernels import Kernel
 from onkel.losses import EpsilonInsensitive, Hinge, Loss
 from onkel.maps import Nystrom
@@ -91,10 +91,8 @@ class _LLSVM(OneKernel):
         svm = self._machine()
         svm.set_params(C=1 / self.lam, fit_intercept=False, dual=True, max_iter=20_000, random_state=seed)
         svm.fit(features, target, weight)
-        coef = np.atleast_2d(svm.coef_) @ transform
-        born = np.arange(1.0, len(Z) + 1)[:, None]
-        state = {"basis.x": Z.astype(X.dtype), "basis.coef": coef.T, "basis.born": born}
-        return state | {"scale": np.array(1.0), "t": np.array(X.shape[0])}
+        coef = (np.atleast_2d(svm.coef_) @ transform).T
+        return Expansion.state_of(Stored(Z.astype(X.dtype), coef, np.arange(1.0, len(Z) + 1)), X.shape[0])
 
     def _landmarks(self, X: Any, seed: int) -> Array:
         chooser = self._choice("landmarks", kmeans=means_of, random=some_of)

@@ -75,6 +75,12 @@ class Expansion(Hypothesis):
             born = np.concatenate([born, state["dead.born"][:, 0]])
         return Stored(x, coef, born)
 
+    @staticmethod
+    def state_of(stored: Stored, t: int) -> State:
+        """The state with these terms (dense rows) after t rounds, if budget and update have no memory: see `terms`."""
+        arrays = {"basis.x": stored.x, "basis.coef": stored.coef, "basis.born": stored.born[:, None]}
+        return arrays | {"scale": np.array(1.0), "t": np.array(t)}
+
     def intercept(self, state: State, run: Run) -> Array | None:
         if "intercept" not in self.budget.offers:
             return None
