@@ -17,6 +17,7 @@
 
 #include "core/random.hpp"
 #include "learners/learner.hpp"
+#include "learners/weighting.hpp"
 #include "maps.hpp"
 
 namespace onkel {
@@ -24,20 +25,6 @@ namespace onkel {
 class Hedge {
 public:
     using Component = Learner<double>;
-
-    // The fields of `Weighting` and `Sampling` in Python, and the vote and budget of the pool.
-    struct Rule {
-        std::shared_ptr<const Loss> loss;  // loss that moves the weights; null: the number of mistakes
-        double rate = 0;
-        bool vote = true;
-        bool strict = false;
-        bool sample_update = false;       // Sampling.learn
-        bool sample_combination = false;  // Sampling.answer is "some" or "one"
-        bool single = false;              // Sampling.answer is "one"
-        bool scale_chance = false;        // Sampling.scale
-        double smoothing = 0;
-        double budget = std::numeric_limits<double>::infinity();
-    };
 
     // What a pool remembers: the summed losses of the components, the number of rounds, and the random streams.
     struct Memory {
@@ -47,15 +34,19 @@ public:
         Random combination;
     };
 
-    Hedge(std::vector<Component*> learners, Rule rule, std::size_t jobs)
+    Hedge(std::vector<Component*> learners, std::shared_ptr<const Weighting> weighting,
+          std::shared_ptr<const Sampling> sampling, bool vote, double budget, std::size_t jobs)
         : learners_(std::move(learners)),
-          rule_(std::move(rule)),
+          weighting_(std::move(weighting)),
+          sampling_(std::move(sampling)),
+          vote_(vote),
+          budget_(budget),
           jobs_(jobs),
           m_(learners_.size()),
           outputs_(learners_.front()->outputs()),
           th_(m_),
           chances_(m_),
-          voters_(m_),
+          answering_(m_),
           round_losses_(m_),
           slope_(outputs_) {}
 
@@ -71,7 +62,7 @@ public:
         for (const Component* learner : learners_) learner->check(X);
         for (Component* learner : learners_) learner->drop_block();
         const DropBlock end{*this};
-        if (rule_.sample_update || rule_.scale_chance || rule_.budget < std::numeric_limits<double>::infinity()) {
+        if (sampling_->learn || sampling_->scale || budget_ < std::numeric_limits<double>::infinity()) {
             scores_.resize(m_ * outputs_);
             for (std::size_t i = 0; i < X.n; ++i) {
                 round(X, i, y[i], weight ? weight[i] : 1, memory, combined + i * outputs_);
@@ -92,9 +83,8 @@ public:
             for (std::size_t i = begin; i < end_row; ++i) {
                 const double* s = scores_.data() + (i - begin) * m_ * outputs_;
                 const bool counts = !weight || weight[i] > 0;
-                set_weights(memory.losses, th_.data());
-                combine(s, counts && rule_.sample_combination ? draw(memory.combination) : th_.data(),
-                        combined + i * outputs_);
+                weighting_->weights(memory.losses, m_, th_.data());
+                combine(s, counts ? drawn(memory.combination) : th_.data(), combined + i * outputs_);
                 if (!counts) continue;
                 for (std::size_t j = 0; j < m_; ++j) memory.losses[j] += loss_of(y[i], s + j * outputs_);
                 ++memory.t;
@@ -105,7 +95,7 @@ public:
     void scores(const Rows<double>& X, const double* losses, double* out) const {
         constexpr std::size_t block = 512;
         std::vector<double> th(m_), own(block * outputs_), s(block * m_ * outputs_);
-        set_weights(losses, th.data());
+        weighting_->weights(losses, m_, th.data());
         for (std::size_t begin = 0; begin < X.n; begin += block) {
             const Rows<double> part = X.slice(begin, std::min(block, X.n - begin));
             for (std::size_t j = 0; j < m_; ++j) {
@@ -133,25 +123,25 @@ private:
     // One round in which the components depend on the weights, or on each other.
     void round(const Rows<double>& X, std::size_t i, double y, double weight, Memory& memory, double* combined) {
         for (std::size_t j = 0; j < m_; ++j) score(X, i, j, scores_.data());
-        set_weights(memory.losses, th_.data());
+        weighting_->weights(memory.losses, m_, th_.data());
         if (weight == 0) {
             combine(scores_.data(), th_.data(), combined);
             return;
         }
-        set_chances();
-        double room = rule_.budget;
+        sampling_->chances(th_.data(), m_, chances_.data());
+        double room = budget_;
         for (const Component* learner : learners_) room -= static_cast<double>(learner->n());
         for (std::size_t j = 0; j < m_; ++j) {
-            if (rule_.sample_update && !(memory.update.uniform() < chances_[j])) {
+            if (sampling_->learn && !(memory.update.uniform() < chances_[j])) {
                 round_losses_[j] = 0;
                 continue;
             }
             round_losses_[j] = loss_of(y, scores_.data() + j * outputs_);
             const auto before = static_cast<double>(learners_[j]->n());
-            learners_[j]->finish_round(X, i, y, weight, nullptr, rule_.scale_chance ? chances_[j] : 1, room);
+            learners_[j]->finish_round(X, i, y, weight, nullptr, sampling_->scale ? chances_[j] : 1, room);
             room += before - static_cast<double>(learners_[j]->n());
         }
-        combine(scores_.data(), rule_.sample_combination ? draw(memory.combination) : th_.data(), combined);
+        combine(scores_.data(), drawn(memory.combination), combined);
         for (std::size_t j = 0; j < m_; ++j) memory.losses[j] += round_losses_[j];
         ++memory.t;
     }
@@ -161,48 +151,35 @@ private:
         std::copy_n(learners_[j]->begin_round(X, i), outputs_, s + j * outputs_);
     }
 
-    // Computes the weights th of the components, which sum to 1.
-    void set_weights(const double* losses, double* th) const {
-        const double least = *std::min_element(losses, losses + m_);
-        double total = 0;
-        for (std::size_t j = 0; j < m_; ++j) total += th[j] = std::exp(-rule_.rate * (losses[j] - least));
-        for (std::size_t j = 0; j < m_; ++j) th[j] /= total;
-    }
-
-    void set_chances() {
-        const double most = *std::max_element(th_.begin(), th_.end());
-        for (std::size_t j = 0; j < m_; ++j) {
-            chances_[j] = (1 - rule_.smoothing) * th_[j] / most + rule_.smoothing;
-        }
-    }
-
-    // Draws components: the others get weight 0, a `single` one gets weight 1. If none is drawn, the best keep theirs.
-    const double* draw(Random& random) {
-        if (rule_.single) {
+    // The weights of the components that answer, 0 for the others. If only "one" is drawn, its weight is 1; if none of
+    // "some" is drawn, the best keep their weights.
+    const double* drawn(Random& random) {
+        if (sampling_->answer == Sampling::Answer::all) return th_.data();
+        if (sampling_->answer == Sampling::Answer::one) {
             double total = 0;
             for (const double w : th_) total += w;
             const double target = random.uniform() * total;
             std::size_t one = 0;
             double running = th_[0];
             while (running <= target && one + 1 < m_) running += th_[++one];
-            for (std::size_t j = 0; j < m_; ++j) voters_[j] = j == one;
-            return voters_.data();
+            for (std::size_t j = 0; j < m_; ++j) answering_[j] = j == one;
+            return answering_.data();
         }
-        set_chances();
+        sampling_->chances(th_.data(), m_, chances_.data());
         bool any = false;
         for (std::size_t j = 0; j < m_; ++j) {
-            voters_[j] = random.uniform() < chances_[j] ? th_[j] : 0;
-            any |= voters_[j] > 0;
+            answering_[j] = random.uniform() < chances_[j] ? th_[j] : 0;
+            any |= answering_[j] > 0;
         }
         const double most = *std::max_element(th_.begin(), th_.end());
-        for (std::size_t j = 0; !any && j < m_; ++j) voters_[j] = th_[j] == most ? th_[j] : 0;
-        return voters_.data();
+        for (std::size_t j = 0; !any && j < m_; ++j) answering_[j] = th_[j] == most ? th_[j] : 0;
+        return answering_.data();
     }
 
     void combine(const double* s, const double* th, double* out) const {
         std::fill_n(out, outputs_, 0.0);
         for (std::size_t j = 0; j < m_; ++j, s += outputs_) {
-            if (!rule_.vote) {
+            if (!vote_) {
                 for (std::size_t o = 0; o < outputs_; ++o) out[o] += th[j] * s[o];
             } else if (outputs_ == 1) {
                 out[0] += s[0] >= 0 ? th[j] : -th[j];
@@ -212,12 +189,8 @@ private:
         }
     }
 
-    // What a component with these scores adds to its loss.
-    double loss_of(double y, const double* s) {
-        if (rule_.loss) return (*rule_.loss)(y, s, outputs_, rule_.loss->threshold(), slope_.data());
-        if (outputs_ > 1) return std::max_element(s, s + outputs_) - s != static_cast<std::ptrdiff_t>(y);
-        return rule_.strict ? y * s[0] < 0 : y * s[0] <= 0;
-    }
+    // The loss of a component with these scores.
+    double loss_of(double y, const double* s) { return weighting_->loss(y, s, outputs_, slope_.data()); }
 
     // Calls each(j) for every component, on jobs_ threads. The first exception is thrown after all threads have ended.
     template <class Each>
@@ -248,13 +221,16 @@ private:
 
     std::vector<Component*> learners_;
     std::vector<std::shared_ptr<Common>> common_;
-    Rule rule_;
+    std::shared_ptr<const Weighting> weighting_;
+    std::shared_ptr<const Sampling> sampling_;
+    bool vote_;
+    double budget_;
     std::size_t jobs_;
     std::size_t m_;
     std::size_t outputs_;
     std::vector<double> th_;
     std::vector<double> chances_;
-    std::vector<double> voters_;
+    std::vector<double> answering_;
     std::vector<double> round_losses_;
     std::vector<double> slope_;
     std::vector<double> scores_;  // of the components, for one round or a block of them

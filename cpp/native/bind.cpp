@@ -22,6 +22,7 @@
 #include "hypotheses/features.hpp"
 #include "learners/hedge.hpp"
 #include "learners/learner.hpp"
+#include "learners/weighting.hpp"
 #include "updates/adaptive.hpp"
 #include "updates/sampling.hpp"
 #include "updates/steps.hpp"
@@ -366,17 +367,12 @@ void bind_hedge(nb::module_& m) {
     nb::class_<Hedge>(m, "Hedge")
         .def(
             "__init__",
-            [](Hedge* self, std::vector<Learner<double>*> learners, std::shared_ptr<Loss> loss, double rate, bool vote,
-               bool strict, bool sample_update, bool sample_combination, bool single, bool scale_chance,
-               double smoothing, double budget, std::size_t jobs) {
+            [](Hedge* self, std::vector<Learner<double>*> learners, std::shared_ptr<Weighting> weighting,
+               std::shared_ptr<Sampling> sampling, bool vote, double budget, std::size_t jobs) {
                 if (learners.empty()) throw std::invalid_argument("a pool needs learners");
-                new (self) Hedge(std::move(learners),
-                                 {std::move(loss), rate, vote, strict, sample_update, sample_combination, single,
-                                  scale_chance, smoothing, budget},
-                                 jobs);
+                new (self) Hedge(std::move(learners), std::move(weighting), std::move(sampling), vote, budget, jobs);
             },
-            "learners"_a, "loss"_a.none(), "rate"_a, "vote"_a, "strict"_a, "sample_update"_a, "sample_combination"_a,
-            "single"_a, "scale_chance"_a, "smoothing"_a, "budget"_a, "jobs"_a, nb::keep_alive<1, 2>())
+            "learners"_a, "weighting"_a, "sampling"_a, "vote"_a, "budget"_a, "jobs"_a, nb::keep_alive<1, 2>())
         .def("share", &Hedge::share, "common"_a)
         .def(
             "learn",
@@ -599,6 +595,13 @@ NB_MODULE(_core, m) {
     nb::class_<Dual, Hypothesis>(m, "Dual").def(
         nb::init<KernelPointer, std::shared_ptr<const Map>, std::size_t, std::size_t, bool>(), "kernel"_a, "map"_a,
         "budget"_a, "merge"_a, "insert_always"_a);
+
+    nb::class_<Weighting>(m, "Weighting");
+    nb::class_<ByMistakes, Weighting>(m, "ByMistakes").def(nb::init<double, bool>(), "discount"_a, "strict"_a);
+    nb::class_<ByLoss, Weighting>(m, "ByLoss")
+        .def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "eta_weights"_a);
+    nb::class_<Sampling>(m, "Sampling")
+        .def(nb::init<bool, const std::string&, bool, double>(), "learn"_a, "answer"_a, "scale"_a, "smoothing"_a);
 
     m.def("parse_libsvm", &libsvm, "text"_a, "base"_a);
     m.def("parse_table", &cells, "text"_a, "separator"_a, "wanted"_a);

@@ -203,7 +203,7 @@ def test_strict_discount(engine):
     X, y = binary(1)
     for strict, lost in ((False, 1), (True, 0)):
         model = onkel.OMKCClassifier(kernels=KERNELS, strict_discount=strict).partial_fit(X, y, classes=[-1, 1])
-        np.testing.assert_array_equal(model._learned.engine.faults, np.full(M, lost))
+        np.testing.assert_array_equal(model._learned.engine.losses, np.full(M, lost))
         np.testing.assert_array_equal(model.sizes_, 1)
 
 
@@ -468,7 +468,7 @@ def test_equal_weights_have_the_same_components(engine):
 def test_perceptrons_keep_their_mistakes(engine):
     X, y = binary()
     model = onkel.OMKCClassifier(kernels=KERNELS).fit(X, y)
-    np.testing.assert_array_equal(model.sizes_, model._learned.engine.faults)
+    np.testing.assert_array_equal(model.sizes_, model._learned.engine.losses)
 
 
 def test_the_hedge_bound_holds_on_every_run():
@@ -479,7 +479,7 @@ def test_the_hedge_bound_holds_on_every_run():
             for cls in POOLS[:4]:
                 model = cls(discount=discount, random_state=seed, kernels=WIDTHS)
                 wrong = np.sum(np.where(model.learn(X, y) >= 0, 1, -1) != y)
-                M_i = model._learned.engine.faults
+                M_i = model._learned.engine.losses
                 bound = 2 * (math.log(len(M_i)) - math.log(discount) * M_i) / (1 - discount)
                 assert (wrong <= bound).all()
 
@@ -545,7 +545,7 @@ def test_a_hedge_takes_any_learners():
     inner = [onkel.KernelPerceptronClassifier(kernel=k).partial_fit(X[:1], y[:1], classes=[-1, 1]) for k in KERNELS]
     pool = Hedge([model._learned.engine for model in inner])
     again = pool.learn(X[1:], y[1:])[0][:, 0]
-    pool.faults += 1  # of the first round
+    pool.losses += 1  # of the first round
     assert np.abs(np.sign(again[50:]) - np.sign(scores[51:])).mean() < 0.2
     assert pool.learn(X[:0], y[:0])[0].shape == (0, 1)
 

@@ -13,9 +13,11 @@ from onkel.core.part import Part
 from onkel.faces import Classifier, OneKernel
 from onkel.hypotheses import Expansion
 from onkel.kernels import Gaussian, Kernel
+from onkel.learners.hedge import Hedge
 from onkel.learners.learner import Learner
-from onkel.losses import MarginLoss, Mistake
-from onkel.updates import Perceptron
+from onkel.learners.weighting import ByLoss, ByMistakes, Sampling
+from onkel.losses import Hinge, MarginLoss, Mistake
+from onkel.updates import Gradient, Perceptron, SampledPassiveAggressive
 
 # -- parts of one's own
 
@@ -102,6 +104,95 @@ def test_native_alone_refuses_own_parts():
         ["engine", "gpu"],
         onkel.use_engine("gpu").__enter__,
     )
+
+
+class Halves(ByMistakes):
+    """A mistake counts half."""
+
+    def losses(self, y, scores):
+        return 0.5 * super().losses(y, scores)
+
+
+class Doubles(ByLoss):
+    """The hinge counts twice."""
+
+    def losses(self, y, scores):
+        return 2 * super().losses(y, scores)
+
+
+class Even(Sampling):
+    """All components are drawn with the same probability."""
+
+    def chances(self, th):
+        return np.full_like(th, 0.5)
+
+
+def pool(kind=Hedge, member=Learner, **parts):
+    update = SampledPassiveAggressive(0.3, 1.0, 2.0)
+    return kind([member(Expansion(Gaussian(g)), Hinge(), update, columns=4, seed=3) for g in (0.1, 1.0, 9.0)], **parts)
+
+
+OVERRIDES = {
+    "weights by mistakes": ({"weighting": Halves(0.5)}, {"weighting": ByMistakes(0.5)}),
+    "weights by loss": ({"weighting": Doubles(Hinge(), 0.5)}, {"weighting": ByLoss(Hinge(), 0.5)}),
+    "chances to learn": ({"sampling": Even(learn=True)}, {"sampling": Sampling(learn=True)}),
+    "chances to answer": ({"sampling": Even(answer="some")}, {"sampling": Sampling(answer="some")}),
+    "chances of a step": ({"sampling": Even(scale=True)}, {"sampling": Sampling(scale=True)}),
+}
+
+
+@pytest.mark.parametrize("case", OVERRIDES)
+def test_own_parts_of_a_pool_run_on_the_python_engine(case):
+    X, y = stream_for(ESTIMATORS["StoptronClassifier"], 150)
+    mine, ours = OVERRIDES[case]
+    engine = onkel.native.fastest(pool(**mine))
+    assert engine.kind == "python"
+    scores = engine.learn(X, y.astype(float))[0]
+    np.testing.assert_array_equal(scores, pool(**mine).learn(X, y.astype(float))[0])
+    twin = onkel.native.fastest(pool(**ours))
+    assert twin.kind == ("native" if onkel.native.available() else "python")
+    assert np.abs(twin.learn(X, y.astype(float))[0] - scores).max() > 0.01  # what was overridden has an effect
+
+
+class MyOMKCClassifier(onkel.OMKCClassifier):
+    """With weights of one's own."""
+
+    def _weighting(self):
+        return Halves(0.5)
+
+
+def test_an_estimator_whose_pool_is_weighted_otherwise_runs_on_the_python_engine():
+    X, y = stream_for(ESTIMATORS["StoptronClassifier"], 60)
+    model = MyOMKCClassifier(kernels=[Gaussian(0.1), Gaussian(1.0)])
+    learn(model, X, y)
+    assert model.engine_ == "python"
+    mistakes = 2 * model._learned.engine.losses
+    np.testing.assert_allclose(model.weights_, 0.5 ** (mistakes / 2) / (0.5 ** (mistakes / 2)).sum())
+
+
+class MyLearner(Learner):
+    """A loop of one's own."""
+
+
+class MyHedge(Hedge):
+    """A pool of one's own."""
+
+
+@pytest.mark.parametrize("engine", [MyLearner, MyHedge])
+def test_an_own_loop_is_not_replaced(engine):
+    single = MyLearner(Expansion(Gaussian(1.0)), Hinge(), Gradient(0.1), columns=4)
+    whole = {MyLearner: (single, pool(member=MyLearner)), MyHedge: (pool(MyHedge),)}[engine]
+    for mine in whole:
+        assert onkel.native.fastest(mine) is mine
+        with onkel.use_engine("native"), pytest.raises(ValueError, match=rf"twin of {engine.__name__};|not built"):
+            onkel.native.fastest(mine)
+
+
+def test_a_pool_of_pools_runs_on_the_python_engine():
+    X, y = stream_for(ESTIMATORS["StoptronClassifier"], 40)
+    several = Hedge([pool(), pool()])
+    assert onkel.native.fastest(several) is several
+    assert several.learn(X, y.astype(float))[0].shape == (40, 1)
 
 
 def test_learners_can_be_used_directly(engine):

@@ -10,11 +10,14 @@ from streams import binary, build, learn, multiclass, regression, scores_of
 
 import onkel
 from onkel.core.errors import Diverged
+from onkel.hypotheses import Expansion
 from onkel.kernels import Gaussian, Kernel
+from onkel.learners.hedge import Hedge
 from onkel.learners.learner import Learner
-from onkel.losses import Loss, ResidualLoss
+from onkel.learners.weighting import ByMistakes, Sampling, Weighting
+from onkel.losses import Hinge, Loss, ResidualLoss
 from onkel.native import has_twin
-from onkel.updates import Update
+from onkel.updates import SampledPassiveAggressive, Update
 
 pytestmark = pytest.mark.skipif(not onkel.native.available(), reason="the native engine is not built")
 
@@ -75,6 +78,33 @@ def test_twins_agree_on_every_composition(hypothesis, thorough):
         same_state(twin.state(), python.state())
         tried += 1
     assert tried > 0
+
+
+@pytest.mark.parametrize("weighting", parts.examples(Weighting), ids=str)
+@pytest.mark.parametrize("sampling", parts.examples(Sampling), ids=str)
+@pytest.mark.parametrize("several", [False, True])
+def test_pools_agree(weighting, sampling, several):
+    """Whatever weights the components, and whichever of them take part."""
+    classes = several and isinstance(weighting, ByMistakes)
+    X, y = (multiclass if classes else binary)(60)
+    outputs = 4 if classes else 1
+
+    def pool(vote):
+        step = SampledPassiveAggressive(0.3, 1.0, 2.0)
+        options = {"outputs": outputs, "columns": 4}
+        learners = [
+            Learner(Expansion(Gaussian(g)), Hinge(), step, seed=i, **options) for i, g in enumerate((0.1, 1, 9))
+        ]
+        return Hedge(
+            learners, weighting=weighting, sampling=sampling, vote=vote, seed=5, budget=20 if several else None
+        )
+
+    for vote in (False, True):
+        python = pool(vote)
+        with onkel.use_engine("native"):
+            twin = onkel.native.fastest(pool(vote))
+        np.testing.assert_allclose(twin.learn(X, y.astype(float))[0], python.learn(X, y.astype(float))[0], atol=1e-10)
+        same_state(twin.state(), python.state())
 
 
 class Exponent(Kernel):

@@ -11,7 +11,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol
@@ -66,6 +66,11 @@ class Learned:
     def _fresh(self, keys: Array) -> Engine:
         recipe: Recipe = self.recipe
         return recipe._make(self.labels.outputs if self.labels else 1, self.run, keys)
+
+    @property
+    def family(self) -> Hashable:
+        """The `family` of the engine; None if the columns have fixed names, which each model must check."""
+        return self.engine.family if self.columns.fixed is None else None
 
     @property
     def engine(self) -> Engine:

@@ -17,6 +17,7 @@ Any number of threads may predict with an engine, or one may learn: see `core.lo
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +44,7 @@ class Engine:
     outputs: int
     dtype: Any  # of the rows
     lock: ReadersWriterLock
+    learners: Sequence[Any] = ()  # the engines that a pool is made of
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
@@ -113,9 +115,13 @@ class Engine:
         raise NotImplementedError
 
     @property
-    def twinned(self) -> bool:
-        """Is there a C++ loop for engines like this one?"""
-        return False
+    def family(self) -> Hashable:
+        """A key: if the columns have no names, engines with equal keys compute the same explicit features.
+
+        They can learn together (`native.learn_together`). None if the engine has no explicit features, if these change
+        while it learns, or if it is not a `NativeLearner`.
+        """
+        return None
 
     def terms(self) -> Stored | None:
         """The terms of the predicting function (the averaged one, if averaging), in storage order; None if none."""

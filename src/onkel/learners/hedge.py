@@ -1,6 +1,6 @@
 """Hedge: a learner made of learners. Each predicts and learns; components that did well get larger weights.
 
-th = weighting.weights(faults);  score = sum_i th_i answer_i, where answer_i is the vote or the score of component i
+th = weighting.weights(losses);  score = sum_i th_i answer_i, where answer_i is the vote or the score of component i
 
 If components depend neither on the weights nor on each other, each learns a whole chunk, and the weights follow from
 the scores. Rows are processed one by one if components are drawn by weight to learn, if weights scale the probabilities
@@ -72,11 +72,11 @@ class Hedge(PoolEngine):
         """Each component learns all rows; then the weights are computed from the scores."""
         scores = np.stack(self._each(lambda learner: learner.learn(X, y, weight)[0]), axis=1)
         counts = weight > 0
-        found = self.weighting.faults(y, scores) * counts[:, None]
-        faults = np.cumsum(np.vstack([self.faults, found]), axis=0)  # added row by row, so that chunks do not matter
-        self.faults = faults[-1].copy()
+        found = self.weighting.losses(y, scores) * counts[:, None]
+        losses = np.cumsum(np.vstack([self.losses, found]), axis=0)  # added row by row, so that chunks do not matter
+        self.losses = losses[-1].copy()
         self.rounds += int(counts.sum())
-        th = self.weighting.weights(faults[:-1])
+        th = self.weighting.weights(losses[:-1])
         if self.sampling.answer != "all":
             th[counts] = self._drawn(th[counts])
         return self._combine(scores, th)
@@ -112,7 +112,7 @@ class Hedge(PoolEngine):
                 scores[:, i] = learner.learn(x, y, weight, **options)[0]
             else:
                 scores[:, i] = learner.scores(x)
-        self.faults = self.faults + self.weighting.faults(y, scores)[0] * drawn
+        self.losses = self.losses + self.weighting.losses(y, scores)[0] * drawn
         self.rounds += 1
         return self._combine(scores, self._drawn(th) if self.sampling.answer != "all" else th)
 

@@ -188,10 +188,6 @@ class Learner(Composed):
         self._first = memories.begin(self.update, self.run)
 
     @property
-    def twinned(self) -> bool:
-        return True
-
-    @property
     def threshold(self) -> float:
         own = getattr(self.loss, self.loss.threshold) if self.loss.threshold else 0.0
         return float(self.memory.get("threshold", own))

@@ -52,13 +52,13 @@ class PoolEngine(Engine):
         self.budget = math.inf if budget is None else budget
         self.outputs, self.dtype, self.jobs = learners[0].outputs, np.dtype(dtype), jobs
         self.rounds = 0
-        self.faults = np.zeros(len(self.learners))  # the sum of the faults of each component so far
+        self.losses = np.zeros(len(self.learners))  # the sum of the losses of each component so far
         self.random = {"update": Random(seed, "update"), "combination": Random(seed, "combination")}
 
     @property
     def weights(self) -> Array:
         """The current weights of the components, which sum to 1."""
-        return np.asarray(self.weighting.weights(self.faults[None])[0])
+        return np.asarray(self.weighting.weights(self.losses[None])[0])
 
     @property
     def by_rounds(self) -> bool:
@@ -90,11 +90,7 @@ class PoolEngine(Engine):
 
     @property
     def inner(self) -> tuple[Part, ...]:
-        return *(part for learner in self.learners for part in learner.inner), *self.weighting.inner
-
-    @property
-    def twinned(self) -> bool:
-        return self.weighting.rule() is not None
+        return *(part for learner in self.learners for part in learner.inner), self.weighting, self.sampling
 
     def check(self, X: Any, y: Array | None = None) -> None:
         X = self.fine(X)
@@ -112,14 +108,14 @@ class PoolEngine(Engine):
     def state(self) -> State:
         arrays = {f"{i}.{name}": a for i, f in enumerate(self.learners) for name, a in f.state().items()}
         draws = {f"hedge.{name}": np.array(r.state, dtype=np.uint64) for name, r in self.random.items()}
-        return arrays | draws | {"hedge.losses": self.faults.copy(), "t": np.array(self.rounds)}
+        return arrays | draws | {"hedge.losses": self.losses.copy(), "t": np.array(self.rounds)}
 
     def restore(self, state: State) -> None:
         for i, learner in enumerate(self.learners):
             learner.restore(own(str(i), state))
-        if state["hedge.losses"].shape != self.faults.shape:
-            raise ValueError(f"'hedge.losses' has shape {state['hedge.losses'].shape}, not {self.faults.shape}")
-        self.faults, self.rounds = state["hedge.losses"].astype(np.float64), int(state["t"])
+        if state["hedge.losses"].shape != self.losses.shape:
+            raise ValueError(f"'hedge.losses' has shape {state['hedge.losses'].shape}, not {self.losses.shape}")
+        self.losses, self.rounds = state["hedge.losses"].astype(np.float64), int(state["t"])
         for name, random in self.random.items():
             random.state = int(state[f"hedge.{name}"])
 

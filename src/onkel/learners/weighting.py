@@ -1,7 +1,7 @@
 """How a pool weights its components, and which of them take part in a round.
 
-The weight th_i (theta) of component i is proportional to exp(-rate * faults_i). A fault is the loss by which a
-component is judged in a round, such as 1 for a mistake; faults_i is the sum of its faults so far.
+The weight th_i (theta) of component i is proportional to exp(-rate * losses_i), where losses_i is the sum of the losses
+by which it was judged in the rounds so far, such as 1 for a mistake.
 """
 
 from __future__ import annotations
@@ -19,24 +19,20 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Weighting(Part):
-    """What counts as a fault (the loss of a component in a round), and by how much a fault lowers its weight."""
+    """By which loss a component is judged in a round, and by how much that lowers its weight."""
 
     @property
     def rate(self) -> float:
-        """How much a fault of 1 lowers the logarithm of the weight."""
+        """How much a loss of 1 lowers the logarithm of the weight."""
         raise NotImplementedError
 
-    def faults(self, y: Array, scores: Array) -> Array:
-        """The faults (rounds, components) of scores (rounds, components, outputs)."""
+    def losses(self, y: Array, scores: Array) -> Array:
+        """The losses (rounds, components) of scores (rounds, components, outputs)."""
         raise NotImplementedError
 
-    def rule(self) -> dict[str, Any] | None:
-        """The rate, the loss (None: count mistakes) and `strict`, for the C++ loop; None if that has no such rule."""
-        return None
-
-    def weights(self, faults: Array) -> Array:
-        """The weights th, which sum to 1, for each row of summed faults."""
-        return softmax(-self.rate * (faults - faults.min(axis=1, keepdims=True)))
+    def weights(self, losses: Array) -> Array:
+        """The weights th, which sum to 1, for each row of summed losses."""
+        return softmax(-self.rate * (losses - losses.min(axis=1, keepdims=True)))
 
 
 class ByMistakes(Weighting):
@@ -61,10 +57,7 @@ class ByMistakes(Weighting):
     def rate(self) -> float:
         return -math.log(self.discount)
 
-    def rule(self) -> dict[str, Any]:
-        return {"rate": self.rate, "loss": None, "strict": self.strict}
-
-    def faults(self, y: Array, scores: Array) -> Array:
+    def losses(self, y: Array, scores: Array) -> Array:
         if scores.shape[2] == 1:
             margins = y[:, None] * scores[:, :, 0]
             return np.asarray(margins < 0 if self.strict else margins <= 0, dtype=np.float64)
@@ -89,10 +82,7 @@ class ByLoss(Weighting):
     def rate(self) -> float:
         return self.eta_weights
 
-    def rule(self) -> dict[str, Any]:
-        return {"rate": self.rate, "loss": self.loss, "strict": False}
-
-    def faults(self, y: Array, scores: Array) -> Array:
+    def losses(self, y: Array, scores: Array) -> Array:
         found = [[self.loss(float(t), s)[0] for s in row] for t, row in zip(y, scores, strict=True)]
         return np.array(found).reshape(scores.shape[:2])
 

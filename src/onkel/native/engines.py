@@ -15,7 +15,7 @@ from onkel.learners.engine import Composed, Engine, Out, written
 from onkel.learners.hedge import Hedge
 from onkel.learners.learner import Learner
 from onkel.learners.pool import PoolEngine
-from onkel.maps import Drawn, Map
+from onkel.maps import Drawn
 from onkel.native import choice
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -37,25 +37,30 @@ def without_twin(part: Part) -> Iterator[str]:
         yield from without_twin(inner)
 
 
-def twin(part: Part, run: Run | None = None, draws: Mapping[Map, Drawn] | None = None, made: Any = None) -> Any:
+def twin(
+    part: Part,
+    run: Run | None = None,
+    draws: Mapping[Any, Drawn] | None = None,
+    made: Mapping[Part, Any] | None = None,
+) -> Any:
     """The C++ counterpart of a part, made from the part's `twin_fields`.
 
     Parameters
     ----------
     run, draws : for maps, the run and the numbers drawn for them
-    made : an existing C++ map, to be used instead of making one
+    made : C++ counterparts that exist already; they are used instead of making new ones
     """
+    if made and part in made:
+        return made[part]
 
     def convert(value: Any) -> Any:
-        if isinstance(value, Map) and made is not None:
-            return made
         if isinstance(value, Part):
             return twin(value, run, draws, made)
         if isinstance(value, np.generic):
             return value.item()
         return [convert(v) for v in value] if isinstance(value, tuple) else value
 
-    fields = part.twin_fields(run, {} if draws is None else draws)
+    fields = part.twin_fields(run, draws or {})
     return getattr(choice.core, type(part).__name__)(**{name: convert(value) for name, value in fields.items()})
 
 
@@ -68,8 +73,8 @@ class NativeLearner(Composed):
     kind = "native"
     atomic = True
 
-    def __init__(self, learner: Learner, made: Any = None) -> None:
-        """`made` is an existing C++ map for the hypothesis, if any (see `NativeHedge`)."""
+    def __init__(self, learner: Learner, made: Mapping[Part, Any] | None = None) -> None:
+        """`made` has the C++ maps that exist already (see `NativeHedge`)."""
         self.hypothesis, self.loss, self.update = learner.inner
         self.run = learner.run
         self.average, self.outputs, self.dtype = learner.average, learner.outputs, learner.dtype
@@ -101,10 +106,6 @@ class NativeLearner(Composed):
 
     @property
     def family(self) -> tuple[Any, ...] | None:
-        """A key: if the columns have no names, learners with equal keys compute the same explicit features.
-
-        None if the learner has no explicit features, or if these change while it learns.
-        """
         if "explicit" not in self.hypothesis.offers or "adapts" in self.hypothesis.offers:
             return None
         return (self.hypothesis, self.run.seed, self.columns, self.dtype, self.outputs)
@@ -117,11 +118,11 @@ class NativeLearner(Composed):
         self._core.scores(*_fields(X), bool(self.average) if average is None else average, out)
         return out
 
-    def widen(self, keys: Array, made: Any = None) -> None:
-        """Make room for new features; `made` is an existing C++ map for all features, if any."""
+    def widen(self, keys: Array, made: Mapping[Part, Any] | None = None) -> None:
+        """Make room for new features; `made` has the C++ maps for all features that exist already."""
         run = replace(self.run, keys=keys)
         draws = {map: map.redraw(self.columns, keys, run.seed) for map in self.hypothesis.maps}
-        maps = [made or twin(map, run, draws) for map in draws]
+        maps = [twin(map, run, draws, made) for map in draws]
         self._core.widen(len(keys), *(maps or [None]))
         self.run = run
 
@@ -147,7 +148,7 @@ class NativeLearner(Composed):
 class NativeHedge(PoolEngine):
     """A pool whose components and loop are in C++.
 
-    The round counter, the losses of the components (`faults`) and the random states are kept in Python and passed to
+    The round counter, the losses of the components and the random states are kept in Python and passed to
     each call.
 
     Components whose random features have the same seed and differ only in kernel width share their projections.
@@ -170,31 +171,23 @@ class NativeHedge(PoolEngine):
             jobs=hedge.jobs,
         )
         self.random = hedge.random
-        rule = hedge.weighting.rule()
-        assert rule is not None
-        self._core = choice.core.Hedge(  # the arguments between the components and jobs are the fields of Hedge::Rule
+        self._core = choice.core.Hedge(
             [learner._core for learner in learners],
-            None if rule["loss"] is None else twin(rule["loss"]),
-            rate=rule["rate"],
-            vote=self.vote,
-            strict=rule["strict"],
-            sample_update=self.sampling.learn,
-            sample_combination=self.sampling.answer != "all",
-            single=self.sampling.answer == "one",
-            scale_chance=self.sampling.scale,
-            smoothing=self.sampling.smoothing,
-            budget=self.budget,
-            jobs=self.jobs,
+            twin(hedge.weighting),
+            twin(hedge.sampling),
+            vote=hedge.vote,
+            budget=hedge.budget,
+            jobs=hedge.jobs,
         )
         self._core.share(common)
 
-    def _in_common(self, hypotheses: Sequence[Any], keys: Array) -> tuple[list[Any], list[Any]]:
-        """For each component its C++ map if it shares directions with others, else None; and the shared directions."""
+    def _in_common(self, hypotheses: Sequence[Any], keys: Array) -> tuple[list[dict[Part, Any]], list[Any]]:
+        """For each component its C++ map, if that shares directions with others; and the shared directions."""
         alike: dict[Any, list[int]] = {}
         for i, (hypothesis, seed) in enumerate(zip(hypotheses, self._seeds, strict=True)):
             if "explicit" in hypothesis.offers:
                 alike.setdefault(hypothesis.maps[0].stretches(seed), []).append(i)
-        made: list[Any] = [None] * len(hypotheses)
+        made: list[dict[Part, Any]] = [{} for _ in hypotheses]
         common: list[Any] = []
         for key, members in alike.items():
             if key is None or len(members) == 1:
@@ -205,7 +198,7 @@ class NativeHedge(PoolEngine):
             for i, map in zip(members, maps, strict=True):
                 factor = map.kernel.frequency
                 reach = map.reach({"directions": factor * directions}, np.float64)
-                made[i] = choice.core.Stretched(common[-1], factor, reach)
+                made[i][map] = choice.core.Stretched(common[-1], factor, reach)
         return made, common
 
     @exclusive
@@ -220,7 +213,7 @@ class NativeHedge(PoolEngine):
         combined = np.empty((len(y), self.outputs))
         t, draws = np.array([self.rounds]), np.array([r.state for r in self.random.values()], dtype=np.uint64)
         try:
-            self._core.learn(*_fields(self.fine(X)), y, weight, self.faults, t, draws, combined)
+            self._core.learn(*_fields(self.fine(X)), y, weight, self.losses, t, draws, combined)
         finally:
             self.rounds = int(t[0])
             for random, state in zip(self.random.values(), draws, strict=True):
@@ -230,29 +223,32 @@ class NativeHedge(PoolEngine):
     @shared
     def scores(self, X: Any, average: bool | None = None) -> Array:
         out = np.empty((X.shape[0], self.outputs))
-        self._core.scores(*_fields(self.fine(X)), self.faults, out)
+        self._core.scores(*_fields(self.fine(X)), self.losses, out)
         return out
 
 
-_TWINS: dict[type[Engine], Any] = {Learner: NativeLearner, Hedge: NativeHedge}
+_LOOPS: dict[type[Engine], Any] = {Learner: NativeLearner, Hedge: NativeHedge}  # not those of subclasses
 
 
 def fastest(learner: Engine) -> Engine:
     """The C++ engine for a learner or pool that has learned nothing yet.
 
-    The learner itself is returned if the native engine is disabled or not built, or if a twin is missing. But if the
-    native engine is `required()`, ValueError is raised when it is not built or a twin is missing.
+    The learner itself is returned if the native engine is disabled or not built, or if the loop or a part has no twin.
+    But if the native engine is `required()`, ValueError is raised when it is not built or a twin is missing.
     """
+    loop = _LOOPS.get(type(learner))
     missing = sorted({name for part in learner.inner for name in without_twin(part)})
-    missing += [] if learner.twinned else [type(learner).__name__]
+    missing += [] if loop else [type(learner).__name__]
+    components = [type(one) for one in learner.learners]
+    missing += sorted({kind.__name__ for kind in components if _LOOPS.get(kind) is not NativeLearner})
     if choice.required() and (missing or not choice.available()):
         why = f"there is no C++ twin of {', '.join(missing)}" if choice.available() else "it is not built"
         raise ValueError(f'no native engine: {why}; use use_engine("auto")')
-    return learner if missing or choice.wanted() is None else _TWINS[type(learner)](learner)
+    return learner if loop is None or missing or choice.wanted() is None else loop(learner)
 
 
-def learn_together(family: Sequence[NativeLearner], X: Any, y: Array) -> list[tuple[Array, Array] | None]:
-    """The result of `learn` for each learner, None for those that diverged; features are computed once for all."""
+def learn_together(family: Sequence[Any], X: Any, y: Array) -> list[tuple[Array, Array] | None]:
+    """The result of `learn` for each native learner, None for those that diverged; they share their features."""
     last = np.empty((len(family) * len(y), family[0].outputs))
     averaged = np.empty_like(last)
     group: list[Any] = [learner._core for learner in family]
