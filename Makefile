@@ -39,8 +39,9 @@ demo: $(VENV)/.demo  ## race the learners over four embedded streams; the report
 test: $(VENV)/.test  ## the quick tests, a few minutes; ARGS="-k hinge" for some of them
 	$(RUN_TESTS) -m "not slow" $(ARGS)
 
-test-all: test  ## the quick tests, then the slow ones
+test-all: test  ## the quick tests, the slow ones, and those of rounding as other processors run them
 	$(RUN_TESTS) -m slow $(ARGS)
+	$(if $(ARGS),,$(BIN)/python tests/every_processor.py)
 
 lint: $(VENV)/.lint  ## style, types, imports and includes, stub
 	$(BIN)/ruff check

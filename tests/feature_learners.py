@@ -14,7 +14,7 @@ from onkel.learners.learner import Learner
 from onkel.maps import Fastfood, Fourier, Orthogonal, Reparameterized
 
 native = pytest.mark.skipif(not onkel.native.available(), reason="the native engine is not built")
-T, SEED, D = 320, 7, 12
+T, SEED, D = 200, 7, 12
 BOTH = ["python", "native"]
 TASKS = {"binary": binary, "multiclass": multiclass, "regression": regression}
 LOSSES = {

@@ -20,7 +20,7 @@ from onkel.learners.pool import PoolEngine
 # Parameters of tests. The first say what is tried: an estimator by name, with its first settings, or these, or those of
 # a number; or a model, or a hypothesis. The others are ways to try it.
 CASE = ("name", "params", "number", "estimator", "hypothesis")
-VARIED = ("several", "kind", "average", "form", "bad", "mode", "shared")
+VARIED = ("several", "kind", "average", "form", "kernel", "bad", "mode", "shared")
 TRIED = pytest.StashKey()  # of the session: what its tests try, and whether they are slow
 
 

@@ -17,7 +17,7 @@ from onkel.faces.pool import Pool
 from onkel.kernels import Gaussian, Polynomial
 
 TESTS = Path(__file__).parent  # for the PYTHONPATH of other processes
-ROUNDS = 320
+ROUNDS = 200
 COLUMNS = 4
 CLASSES = 4
 BUDGET = 15

@@ -34,7 +34,7 @@ from onkel.learners.learner import Learner
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-T = 320
+T = 200
 MANY = 400  # a budget that is never reached
 UNEVEN = KERNELS["uneven"]
 
@@ -464,12 +464,12 @@ def test_passive_aggressive_steps_reach_what_they_aim_at(task, variant, C, left)
 
 
 def test_implicit_steps_end_at_the_margin_or_are_as_long_as_allowed():
-    X, y = binary()
+    X, y = binary(320)
     eta, lam = 0.3, 0.1
     k = np.diag(UNEVEN(X))
     model = build("ILKClassifier", eta=eta, lam=lam, kernel=UNEVEN)
     kinds = np.zeros(3, int)
-    for t in range(T):
+    for t in range(len(y)):
         before = y[t] * learn(model, X[t : t + 1], y[t : t + 1])[0]
         after = y[t] * scores_of(model, X[t : t + 1])[0]
         reached = [before / (1 + eta * lam), 1.0, (before + eta * k[t]) / (1 + eta * lam)]

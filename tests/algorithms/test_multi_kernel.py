@@ -55,7 +55,7 @@ def gram(X, kernels=KERNELS):
 def agree(model, X, y, run, kernels=KERNELS):
     """Is the model the run of a box? It learns in pieces; weights and sizes are compared at each of the cuts."""
     more = {} if y.dtype.kind == "f" and len(np.unique(y)) > 2 else {"classes": np.unique(y)}
-    cuts = [0, 5, 40, 200, len(y)]
+    cuts = [0, 5, 40, 120, len(y)]
     for start, stop in pairwise(cuts):
         scores = model.learn(X[start:stop], y[start:stop], **more)
         same(scores, run.S[start:stop])
@@ -594,7 +594,7 @@ def test_shared_draws_are_the_single_learners_of_that_seed(engine, form):
     X, y = binary(form=form)
     kernels = GAUSSIANS[4:9]
     pool = onkel.FOGDOMKLClassifier(kernels=kernels, components=21, shared_draws=True, random_state=SEED)
-    for start, stop in pairwise([0, 1, 40, 200, ROUNDS]):
+    for start, stop in pairwise([0, 1, 40, 120, ROUNDS]):
         pool.learn(X[start:stop], y[start:stop], classes=[-1, 1])
     for i, kernel in enumerate(kernels):
         single = onkel.FOGDClassifier(kernel=kernel, components=21, eta=0.2, random_state=SEED).fit(X, y)

@@ -161,7 +161,7 @@ def test_no_two_settings_give_the_same_scores(name):
     found = []
     for params in settings(name):
         model = build(name, **params, kernel=kernel_for(name, params), random_state=SEED)
-        found.append(learn(model, *stream_for(model)))
+        found.append(learn(model, *stream_for(model, 320)))
     for i in range(len(found)):
         for j in range(i):
             assert np.abs(found[i] - found[j]).max() > 1e-3, (settings(name)[i], settings(name)[j])

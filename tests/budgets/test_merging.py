@@ -38,7 +38,7 @@ native = pytest.mark.skipif(not onkel.native.available(), reason="there is one e
 every_case = pytest.mark.parametrize(("name", "number", "several"), CASES)
 
 
-def stream(several=False, rounds=320, form="dense"):
+def stream(several=False, rounds=200, form="dense"):
     return (multiclass if several else binary)(rounds, form=form)
 
 

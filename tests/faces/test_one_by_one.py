@@ -97,7 +97,7 @@ def test_threads_take_turns(name, engine):
 
 
 def _ask_while_it_learns(name):
-    X = np.random.default_rng(0).normal(size=(1200, 6))
+    X = np.random.default_rng(0).normal(size=(700, 6))
     y = X[:, 0] * X[:, 1] if name.endswith("Regressor") else np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
     plain, asked = (getattr(onkel, name)().partial_fit(X[:200], y[:200]) for _ in range(2))
     enough, failed = threading.Event(), []
@@ -114,7 +114,7 @@ def _ask_while_it_learns(name):
     for thread in threads:
         thread.start()
     try:
-        for i in range(200, 1200, 50):
+        for i in range(200, 700, 50):
             for model in (plain, asked):
                 model.learn(X[i : i + 40], y[i : i + 40])
                 for j in range(i + 40, i + 50):

@@ -60,9 +60,9 @@ def test_long_expansions_add_up(kernel, form, dtype):
 @pytest.mark.parametrize("form", ["sparse", "wide"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_sparse_rows_are_dense_rows_with_zeros(kernel, form):
-    X, y = binary(150, form=form)
-    for name in ["PAClassifier", "ForgetronClassifier", "TighterPerceptronClassifier"]:
-        models = [build(name, kernel=kernel) for _ in range(2)]
+    X, y = binary(80, form=form)
+    for name, more in {"PA": {}, "Forgetron": {"budget": 30}, "TighterPerceptron": {"budget": 30}}.items():
+        models = [build(f"{name}Classifier", kernel=kernel, **more) for _ in range(2)]
         found, wanted = learn(models[0], X, y), learn(models[1], X.toarray(), y)
         same(found, wanted)
         same(models[0].dual_coef_, models[1].dual_coef_)
