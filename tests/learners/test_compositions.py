@@ -114,6 +114,9 @@ MISFITS = [
     (Stop(8), Hinge(), Defer(), "a budget that takes a step of its own"),
     (Stop(8), Squared(), DualStep(), "the loss Hinge with margin 1"),
     (Stop(8), Hinge(0.4), DualStep(), "the loss Hinge with margin 1"),
+    (Project(8, rule="icml"), Hinge(), Gradient(0.1), "the update Perceptron(eta=1)"),
+    (Project(8, rule="icml"), Hinge(), Perceptron(0.1), "the update Perceptron(eta=1)"),
+    (Project(8, rule="icml"), Hinge(0.4), Perceptron(), "the loss Hinge()"),
 ]
 
 

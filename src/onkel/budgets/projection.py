@@ -52,8 +52,9 @@ class Project(Budget):
     coef * k(x, .) is replaced by coef * sum_i d_i k(x_i, .) if delta <= tolerance (`squared`: delta^2 <= tolerance, as
     in the authors' own library) or if there are `budget` terms (None: no limit). Otherwise it becomes a new term.
 
-    A `rule` adds margin steps (Projectron++), for the loss `Hinge` with the update `Perceptron`. If the prediction is
-    right but the loss l is in (0, 1), the projected step is multiplied by tau. Let p = k(x, x) - delta^2.
+    A `rule` adds margin steps (Projectron++). It needs the loss `Hinge()` and the update `Perceptron()`, because tau is
+    the length of a margin step, which multiplies a step of length 1. If the prediction is right but the loss l is in
+    (0, 1), the projected step is multiplied by tau. Let p = k(x, x) - delta^2.
     "icml": tau = min(l / p, 1) if 2 l - tau p - 2 U delta >= 0, else 0. U bounds the norm of the competitor.
     "jmlr": tau = min(l / p, 2 (l - delta / tolerance) / p, 1) if l > delta / tolerance, else 0.
     With `strict_sign` a score of 0 counts as a right prediction if y = +1 (two classes).
@@ -71,6 +72,7 @@ class Project(Budget):
         return (
             cls(),
             cls(8, 0.4),
+            cls(20, 0.4, squared=True),
             cls(20, 0.4, squared=True, rule="icml", U=0.3),
             cls(None, 0.7, rule="jmlr", strict_sign=True),
         )
@@ -93,7 +95,7 @@ class Project(Budget):
 
     @property
     def needs(self) -> Words:
-        return super().needs | ({"hinge"} if self.rule is not None else set())
+        return super().needs | ({"unit hinge", "unit step"} if self.rule is not None else set())
 
     @property
     def reach(self) -> float | None:

@@ -33,6 +33,7 @@ WORDS = {
     "average": ("hypothesis", "a hypothesis that keeps the average of past models, such as Expansion or Features"),
     "own step": ("hypothesis", "a budget that takes a step of its own"),
     "leaves the step": ("update", "an update that leaves the step to the budget, Defer()"),
+    "unit step": ("update", "the update Perceptron(eta=1)"),
     "threshold": ("loss", "a loss with a margin or a tube"),
     "piecewise linear": ("loss", "a piecewise linear loss, such as Hinge or EpsilonInsensitive"),
     "hinge": ("loss", "the loss Hinge"),

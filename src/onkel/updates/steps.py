@@ -23,6 +23,10 @@ class Perceptron(Update):
         self._positive("eta")
         self._finite("eta")
 
+    @property
+    def offers(self) -> Words:
+        return super().offers | ({"unit step"} if self.eta == 1 else set())
+
     def step(self, round: Round, memory: Memory) -> Step:
         return 1.0, along(round.slope, self.eta * round.weight)
 
