@@ -115,7 +115,8 @@ protected:
     static double curvature(const Round& round, bool divide = true) { return slope2(round) * (divide ? round.kxx : 1); }
 };
 
-// Updates that keep |f| within a radius, if there is one. They track |f|, which only appending leaves right.
+// Updates that keep |f| within a radius, if there is one. They compute |f| from their own steps, which is right only if
+// the budget does nothing but append terms.
 class Projected : public Update {
 public:
     struct Memory : PartMemory {

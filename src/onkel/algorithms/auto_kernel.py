@@ -1,8 +1,8 @@
-"""For people who do not want to choose: no kernel, no step, no scale.
+"""No tuning: kernels, steps and scales are found while learning.
 
-What is inside was found by measuring, see the manual: no single width is right for all streams, wide kernels are
-served best by random features and narrow ones by stored examples, and the weights of a hedge find out in a few hundred
-rounds which of them to follow.
+The components were chosen by experiments (see the manual). No single width is right for all streams; random features
+suit wide kernels, and stored examples narrow ones. After a few hundred rounds the weights of the pool prefer the
+components that predict best.
 """
 
 from __future__ import annotations

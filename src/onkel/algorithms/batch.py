@@ -1,4 +1,4 @@
-"""Batch baselines: fitted to all rows at once, for learners from streams to be compared with."""
+"""Batch baselines: fitted to all rows at once, to compare online learners with."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ZHANG = (
 
 
 class _LLSVM(OneKernel):
-    """LLSVM learns from all rows at once: it can be fitted and asked, but does not go on learning."""
+    """The fields of LLSVM, which learns from all rows at once: `fit` starts afresh, and nothing continues."""
 
     budget: int = 100
     rank: int | None = None
@@ -77,7 +77,7 @@ class _LLSVM(OneKernel):
         return self
 
     def _solution(self, run: Mapping[str, Any], X: Any, target: Array, weight: Array | None) -> State:
-        """Landmarks, their Nyström features, and a linear machine on them, written down as an expansion."""
+        """Landmarks, their Nyström features, and a linear machine on them, as the state of an expansion."""
         Z = self._landmarks(X, run["seed"])
         kernel = self._resolved(run["columns"])
         transform = Nystrom(kernel, self.rank).transform(kernel(Z))
@@ -105,16 +105,16 @@ class LLSVMClassifier(_LLSVM, Classifier):
     z(x) = K_ZZ^-1/2 k_Z(x) for landmarks Z;  min_w |w|^2 / 2 + (1/lam) sum_i max(0, 1 - y_i <w, z(x_i)>)
     Several classes: one against the rest. There is `fit` only; the solver is LIBLINEAR's.
 
-    Composition: none of the loop; the result is Expansion(kernel, Stop(budget)) on the landmarks
+    Composition: no learning loop; the result is Expansion(kernel, Stop(budget)) on the landmarks
 
     Parameters
     ----------
     budget : B, number of landmarks
-    rank : number of features kept; None: all
+    rank : number of features; None: all
     lam : regularisation, > 0
     landmarks : "kmeans" (of the first `chunk` rows) or "random" (rows)
     chunk : number of rows the means are taken from
-    kernel, random_state, n_jobs : see Estimator
+    kernel, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -149,13 +149,13 @@ class LLSVMRegressor(_LLSVM, Regressor):
 
     z(x) = K_ZZ^-1/2 k_Z(x) for landmarks Z;  min_w |w|^2 / 2 + (1/lam) sum_i max(0, |y_i - <w, z(x_i)>| - epsilon)
 
-    Composition: none of the loop; the result is Expansion(kernel, Stop(budget)) on the landmarks
+    Composition: no learning loop; the result is Expansion(kernel, Stop(budget)) on the landmarks
 
     Parameters
     ----------
     budget, rank, lam, landmarks, chunk : as for LLSVMClassifier
     epsilon : half width of the tube, >= 0
-    kernel, random_state, n_jobs : see Estimator
+    kernel, random_state, n_jobs : see OneKernel
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Gradient learners on a budget: a full model makes room by removing, projecting or merging a term."""
+"""Gradient learners on a budget: when full, a term is removed, projected on others, or merged with another."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class _Bounded(OneKernel):
     cost: ClassVar[str] = "B d"
 
     def _budget(self, cap: float | None) -> Budget:
-        """Which term leaves; no coefficient exceeds `cap`."""
+        """The budget: which term is removed; no coefficient exceeds `cap`."""
         raise NotImplementedError
 
     def parts(self, kernel: Kernel) -> Parts:
         loss, update = self._loss(), Gradient(self.eta, self.lam)
-        # from units of the step; what is no number is for the part to refuse
+        # `cap` is in units of eta; if it is not a number, the part raises the error
         cap = self.eta * self.cap if self.cap is not None and is_number(self.cap) else self.cap
         return Expansion(kernel, self._budget(cap)), loss, update
 
@@ -75,9 +75,9 @@ class _BOGD(_Bounded):
 
 
 class BOGDClassifier(_BOGD, Classifier):
-    """Bounded online gradient descent: when full, a term leaves and the others make up for it.
+    """Bounded online gradient descent: when full, a random term is removed and the others are scaled up.
 
-    f <- (1 - eta lam) f - eta l'(f(x)) k(x, .); when full, a term drawn uniformly leaves, the rest is multiplied
+    f <- (1 - eta lam) f - eta l'(f(x)) k(x, .); when full, a term drawn uniformly is removed, the rest is multiplied
     by B / (B - 1), and f is scaled so that no coefficient exceeds eta cap
 
     Composition: Learner(Expansion(kernel, RemoveRandom(budget, unbiased, eta * cap)), loss, Gradient(eta, lam))
@@ -87,10 +87,10 @@ class BOGDClassifier(_BOGD, Classifier):
     budget : B, largest number of terms
     eta, lam : step and regularisation, eta lam < 1
     removal : "uniform" or "fifo" (the oldest); "fifo" with unbiased=False is what lu2016large ran (`bogd_lu`)
-    unbiased : multiply the survivors by B / (B - 1); needs B >= 2
+    unbiased : multiply the other terms by B / (B - 1); needs B >= 2
     cap : gamma, bound on coefficients in units of eta; None: none
     loss : "hinge" or another classification loss
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -117,7 +117,7 @@ class BOGDClassifier(_BOGD, Classifier):
 
 
 class BOGDRegressor(_BOGD, Regressor):
-    """Bounded online gradient descent for regression, by default in the stable form: the oldest leaves, no rescaling.
+    """Bounded online gradient descent for regression, by default in the stable form: no rescaling, the oldest term goes.
 
     f <- (1 - eta lam) f + eta (y - f(x)) k(x, .) outside the tube, and only shrinks inside
 
@@ -128,7 +128,7 @@ class BOGDRegressor(_BOGD, Regressor):
     budget, eta, lam, removal, unbiased, cap : see BOGDClassifier; "uniform" with unbiased=True is unstable here
     loss : "squared" or another regression loss
     epsilon : half width of the tube, >= 0
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -168,7 +168,7 @@ class BOGDPlusPlusClassifier(_BOGDPlusPlus, Classifier):
     """BOGD++: bounded online gradient descent whose random removal prefers small terms and stays unbiased.
 
     when full, term i stays with probability q_i = min(1, s |a_i| sqrt(k_ii)), sum q_i = B - 1;
-    survivors are divided by q_i
+    the terms that stay are divided by q_i
 
     Composition: Learner(Expansion(kernel, RemoveWeighted(budget, eta * cap)), loss, Gradient(eta, lam))
 
@@ -178,7 +178,7 @@ class BOGDPlusPlusClassifier(_BOGDPlusPlus, Classifier):
     eta, lam : step and regularisation, eta lam < 1
     cap : gamma, bound on coefficients in units of eta; None: none
     loss : "hinge" or another classification loss
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -211,7 +211,7 @@ class BOGDPlusPlusRegressor(_BOGDPlusPlus, Regressor):
     budget, eta, lam, cap : see BOGDPlusPlusClassifier
     loss : "squared" or another regression loss
     epsilon : half width of the tube, >= 0
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -240,7 +240,7 @@ class BOGDPlusPlusRegressor(_BOGDPlusPlus, Regressor):
 class BSGDClassifier(OneKernel, Classifier):
     """Budgeted stochastic gradient descent: Pegasos on a budget.
 
-    f <- (1 - 1/t) f;  if y f(x) < 1:  f <- f + y / (lam t) k(x, .);  over budget, the smallest term leaves
+    f <- (1 - 1/t) f;  if y f(x) < 1:  f <- f + y / (lam t) k(x, .);  over budget, the smallest term is removed
 
     Composition: Learner(Expansion(kernel, RemoveSmallest(budget), ProjectSmallest(budget) or Merge(budget, search)),
     Hinge(), Pegasos(lam))
@@ -249,11 +249,11 @@ class BSGDClassifier(OneKernel, Classifier):
     ----------
     budget : B, largest number of terms
     lam : regularisation, > 0
-    maintenance : "remove"; "project": what the others can express of the smallest term stays; "merge": it becomes one
-        with another term (Gaussian kernels only)
-    removal : which term "remove" takes: "smallest" (of |a|^2 k(x, x), oldest among equals), "random" or "oldest"
+    maintenance : "remove"; "project": the smallest term is projected on the others; "merge": it is merged with another
+        term (Gaussian kernels only)
+    removal : which term "remove" removes: "smallest" (of |a|^2 k(x, x), oldest among equals), "random" or "oldest"
     search : how "merge" finds the other term: "exact", or by a "table" (one output), which is much faster
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Double updates: learners that climb the dual of the hinge, two coefficients at a time."""
+"""Double updates: each step maximises the dual of the SVM over two coefficients, a new and an old one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class DUOLClassifier(OneKernel, Classifier):
-    """DUOL: a new term also moves the old one that contradicts it most. Two classes only.
+    """DUOL: a new term also changes the coefficient of the old term that contradicts it most. Two classes only.
 
     f = sum_i g_i y_i k(x_i, .), 0 <= g_i <= C. On a loss l = 1 - y f(x) > 0, with b the term of least
     w = y_b y k(x_b, x) among those whose own margin y_b f(x_b) is below 1, and l_b = 1 - y_b f(x_b): if w <= -rho,
@@ -33,11 +33,12 @@ class DUOLClassifier(OneKernel, Classifier):
     ----------
     C : largest weight of a term, > 0; times its sample weight
     rho : conflict from which on two terms move, >= 0; from 1 on (kernels with k <= 1) this is PA-I
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
     zhao2011double: Zhao, Hoi, Jin: Double updating online learning. JMLR 12, 2011
+    zhao2012bduol: Zhao, Hoi, ECML PKDD, 2012, equations (1) and (2)
 
     Examples
     --------
@@ -61,12 +62,12 @@ class DUOLClassifier(OneKernel, Classifier):
 
 
 class BDUOLClassifier(OneKernel, Classifier):
-    """BDUOL: DUOL on a budget; when full, the term leaves that the dual misses least. Two classes only.
+    """BDUOL: DUOL on a budget; when full, it removes the term whose removal costs the dual least. Two classes.
 
-    On a loss, when full: f <- f - Df, where term j leaves and others take over what they can within 0 <= g_i <= C:
-    none ("remove"), the nearest one its projection ("nearest"), all the projection on their span cut off at the bounds
-    ("approximate"), or the best within the bounds ("project"). With Dg_i the weights lost, j is the term of largest
-    -sum_i Dg_i (1 - y_i f(x_i)) - |Df|^2 / 2. Then, if there is a loss still, the step of DUOL
+    On a loss, when full: f <- f - Df. Term j is removed, and its projection on other terms is added to them, with
+    0 <= g_i <= C. "remove": no projection; "nearest": on the nearest term; "approximate": on all terms, then cut off at
+    the bounds; "project": the best within the bounds. With Dg_i the decrease of g_i, j is the term of largest
+    -sum_i Dg_i (1 - y_i f(x_i)) - |Df|^2 / 2. Then, if there is still a loss, the step of DUOL
 
     Composition: Learner(Expansion(kernel, DualAscent(budget, C, rho, maintenance, cheap)), Hinge(),
     Defer())
@@ -76,12 +77,13 @@ class BDUOLClassifier(OneKernel, Classifier):
     budget : B, largest number of terms
     C, rho : as for DUOLClassifier
     maintenance : "remove", "project" (slow: a quadratic program for every term), "approximate" or "nearest"
-    cheap : choose the term that leaves as "remove" does
-    kernel, average, random_state, n_jobs : see Estimator
+    cheap : choose term j as "remove" does
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    zhao2012bduol: Zhao, Hoi: BDUOL: Double updating online learning on a fixed budget. ECML PKDD, 2012
+    zhao2012bduol: Zhao, Hoi: BDUOL: Double updating online learning on a fixed budget. ECML PKDD, 2012,
+    algorithm 1 and equations (7) to (14)
 
     Examples
     --------

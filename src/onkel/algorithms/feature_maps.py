@@ -1,4 +1,4 @@
-"""Learners on explicit features: random Fourier features, Nyström features, learned widths, and mixtures with terms."""
+"""Learners on explicit features: random Fourier features, with learned widths or stored terms, and Nyström features."""
 
 from __future__ import annotations
 
@@ -92,18 +92,18 @@ class FOGDClassifier(_FOGD, Classifier):
     Parameters
     ----------
     components : D, number of random directions; each gives a cosine and a sine
-    eta : step, > 0; None: nothing to choose, the step follows the distance travelled (or for "adagrad" is
-        8 / sqrt(2 components))
-    eta_unscaled : the step as the paper has it, for features without 1 / sqrt(components): eta / components
-    schedule : eta_t is "constant", "1/t" or "1/sqrt(t)" times eta; "adagrad": a rate for each weight
-    map : "fourier" (Gaussian, Laplacian and Cauchy kernels; features may appear later), "orthogonal", "sorf" or
-        "fastfood" (Gaussian; the features of the first call)
+    eta : step, > 0; None: chosen from the data, see DistanceOverGradient (for "adagrad": 8 / sqrt(2 components))
+    eta_unscaled : the paper's step, for features without 1 / sqrt(components); eta = eta_unscaled * components
+    schedule : eta_t is "constant", "1/t" or "1/sqrt(t)" times eta; "adagrad": a step size for each weight
+    map : "fourier" (for Gaussian, Laplacian and Cauchy kernels; new columns may appear later), "orthogonal", "sorf" or
+        "fastfood" (for Gaussian kernels; the columns are fixed by the first call)
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithms 8 and 10
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithms 8 and 10
 
     Examples
     --------
@@ -147,11 +147,12 @@ class FOGDRegressor(_FOGD, Regressor):
     components, eta, eta_unscaled, schedule, map : as for FOGDClassifier
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
     epsilon : half width of the tube of "squared" and "epsilon_insensitive", >= 0
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithm 12
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 12
 
     Examples
     --------
@@ -185,10 +186,10 @@ class _NOGD(OneKernel):
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {"rank": 100}  # river's streams are not scaled: K is a unit matrix, and a cut through equals is arbitrary
+        yield {"rank": 100}  # river's streams are not scaled: K is a unit matrix, and all its eigenvalues are equal
 
     def parts(self, kernel: Kernel) -> Parts:
-        Stop(self.budget)  # is it a budget?
+        Stop(self.budget)  # raises an error if the budget is not valid
         rank = max(1, self.budget // 5) if self.rank is None else self.rank
         return Expansion(kernel, Landmarks(self.budget, rank, self.switch)), self._loss(), Gradient(self.eta)
 
@@ -206,13 +207,14 @@ class NOGDClassifier(_NOGD, Classifier):
     budget : B, number of landmarks
     rank : k, number of features, at most the budget; None: a fifth of it
     eta : step, > 0
-    switch : "lazy": in the first round that finds no room; "eager": as soon as the last landmark is there
+    switch : when f becomes linear in features: with B terms ("eager"), or when one more would be added ("lazy")
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithms 9 and 11
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithms 9 and 11
 
     Examples
     --------
@@ -245,11 +247,12 @@ class NOGDRegressor(_NOGD, Regressor):
     budget, rank, eta, switch : as for NOGDClassifier
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
     epsilon : half width of the tube of "squared" and "epsilon_insensitive", >= 0
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016, algorithm 13
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17(47), 2016
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 13
 
     Examples
     --------
@@ -290,7 +293,7 @@ class _RRF(OneKernel):
 
     @property
     def widths_(self) -> Array:
-        """exp(g), one for each feature of the input: by how much the kernel stretches it (0: it ignores it)."""
+        """exp(g), the factor by which each input feature is multiplied (0: the feature is ignored)."""
         engine: Any = self._fitted().engine
         return np.asarray(engine.hypothesis.widths(engine.state()))
 
@@ -312,11 +315,11 @@ class RRFClassifier(_RRF, Classifier):
     clip : g stays within -clip .. clip
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
     kernel : its gamma gives the widths to start from, sqrt(2 gamma) for the Gaussian
-    average, random_state, n_jobs : see Estimator
+    average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    nguyen2017large: Nguyen, Le, Bui, Phung, IJCAI, 2017, algorithm 1. doi:10.24963/ijcai.2017/354
+    nguyen2017large: Nguyen, Le, Bui, Phung, IJCAI, 2017, algorithm 1, equation (9). doi:10.24963/ijcai.2017/354
 
     Examples
     --------
@@ -350,11 +353,11 @@ class RRFRegressor(_RRF, Regressor):
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
     epsilon : half width of the tube of "epsilon_insensitive", >= 0
     kernel : its gamma gives the widths to start from, sqrt(2 gamma) for the Gaussian
-    average, random_state, n_jobs : see Estimator
+    average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    nguyen2017large: Nguyen, Le, Bui, Phung, IJCAI, 2017, algorithm 1. doi:10.24963/ijcai.2017/354
+    nguyen2017large: Nguyen, Le, Bui, Phung, IJCAI, 2017, algorithm 1, equation (9). doi:10.24963/ijcai.2017/354
 
     Examples
     --------
@@ -417,7 +420,7 @@ class DualSGDClassifier(_DualSGD, Classifier):
     """Dual space gradient descent: few terms in the kernel's space, and all that came before in random features.
 
     f(x) = sum_i a_i k(x_i, x) + <v, z(x)>;  f <- (1 - 1/t) f;  a new term has a = -l' / (lam t)
-    A full set of terms is merged first: the `merge` smallest go over, v <- v + sum_i a_i z(x_i)
+    When there are `budget` terms, the `merge` smallest are first moved into the features: v <- v + sum_i a_i z(x_i)
 
     Composition: Learner(Dual(kernel, Fourier(kernel, components), budget, merge), loss, Pegasos(lam)), or with
     maintenance "remove" Learner(Expansion(kernel, ReplaceSmallest(budget)), loss, Pegasos(lam))
@@ -425,13 +428,13 @@ class DualSGDClassifier(_DualSGD, Classifier):
     Parameters
     ----------
     budget : B, number of terms; 0: random features alone
-    merge : k, number of terms that go over at once
+    merge : k, number of terms that are moved at once
     components : D, number of random directions
     lam : regularisation, > 0
-    maintenance : "merge", or "remove": the smallest term is dropped, and merge, components, insert_always have no use
+    maintenance : "merge", or "remove": drop the smallest term (then leave merge, components and insert_always unset)
     insert_always : also insert a term (of coefficient 0) where the loss has no slope, as the authors' program does
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -470,7 +473,7 @@ class DualSGDRegressor(_DualSGD, Regressor):
     budget, merge, components, lam, maintenance, insert_always : as for DualSGDClassifier
     loss : "epsilon_insensitive", "absolute", "squared", "huber", "quantile" or an object
     epsilon : half width of the tube of "epsilon_insensitive" and "squared", >= 0
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------

@@ -48,7 +48,7 @@ class _Fourier(Pool):
     default: ClassVar[tuple[Kernel, ...]] = GAUSSIANS
 
     def _seeds(self, seed: int, count: int) -> list[int]:
-        """Directions are a draw that belongs to the seed, stretched by the kernel: a common seed is a common draw."""
+        """The seed of each kernel's random directions; with one seed for all, they differ only by a factor."""
         if not isinstance(self.shared_draws, (bool, np.bool_)):
             raise ValueError(f"shared_draws must be True or False, got {self.shared_draws!r}")
         if self.shared_draws and len({type(kernel) for kernel in self._pool(1)}) > 1:
@@ -68,7 +68,7 @@ class _FOGDOMKL(_Fourier):
 class FOGDOMKLClassifier(_FOGDOMKL, Vote):
     """Fourier online gradient descent with several kernels, and a weighted vote.
 
-    Each kernel has random features and weights of its own;  th_i <- th_i discount^[component i was wrong]
+    Each kernel has its own random features and weights;  th_i <- th_i discount^[component i was wrong]
     Several classes (an extension): as OMKCClassifier.
 
     Composition: Hedge of Learner(Features(Fourier(kernel, components)), loss, Gradient(eta))
@@ -76,8 +76,8 @@ class FOGDOMKLClassifier(_FOGDOMKL, Vote):
     Parameters
     ----------
     components : D, number of random directions for each kernel
-    eta : step, > 0; None: nothing to choose, as for FOGDClassifier
-    shared_draws : True: the directions of all kernels are one draw, stretched by their widths, which is cheaper
+    eta : step, > 0; None: chosen from the data, as for FOGDClassifier
+    shared_draws : True: the directions of all kernels are the same draw, times a factor for their width; cheaper
     discount : gamma, in (0, 1]
     combination : "vote", or "scores": sum_i th_i f_i(x)
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
@@ -87,6 +87,7 @@ class FOGDOMKLClassifier(_FOGDOMKL, Vote):
     References
     ----------
     lu2015budget: Lu, Hoi, Sahoo, Zhao, arXiv:1511.04813, 2015
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 15
 
     Examples
     --------
@@ -132,6 +133,7 @@ class FOGDOMKLRegressor(_FOGDOMKL, Mean):
     References
     ----------
     lu2015budget: Lu, Hoi, Sahoo, Zhao, arXiv:1511.04813, 2015; regression: extension
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 15
 
     Examples
     --------
@@ -169,7 +171,7 @@ class _NOGDOMKL(Pool):
 class NOGDOMKLClassifier(_NOGDOMKL, Vote):
     """Nyström online gradient descent with several kernels, and a weighted vote.
 
-    Each kernel has landmarks of its own and switches when it has `budget` of them;
+    Each kernel has its own landmarks; it is linear in their features once it has `budget` of them;
     th_i <- th_i discount^[component i was wrong]. Several classes (an extension): as OMKCClassifier.
 
     Composition: Hedge of Learner(Expansion(kernel, Landmarks(budget, rank, switch)), loss, Gradient(eta))
@@ -188,6 +190,7 @@ class NOGDOMKLClassifier(_NOGDOMKL, Vote):
     References
     ----------
     lu2015budget: Lu, Hoi, Sahoo, Zhao, arXiv:1511.04813, 2015
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 16
 
     Examples
     --------
@@ -219,12 +222,13 @@ class NOGDOMKLRegressor(_NOGDOMKL, Mean):
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
     epsilon : half width of the tube of "squared" and "epsilon_insensitive", >= 0
     eta_weights : rate of the weights of kernels, >= 0
-    kernels : None: thirteen Gaussians; steps of the squared loss diverge where eta k(x, x) > 2, as for polynomials soon
+    kernels : None: thirteen Gaussians; the squared loss diverges if eta k(x, x) > 2, which is common with polynomials
     random_state, n_jobs : see Pool
 
     References
     ----------
     lu2015budget: Lu, Hoi, Sahoo, Zhao, arXiv:1511.04813, 2015; regression: extension
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 16
 
     Examples
     --------
@@ -256,7 +260,7 @@ class _Raker(_Fourier):
 
     @property
     def _rate(self) -> float:
-        """That of the weights of kernels."""
+        """The rate of the weights of kernels."""
         return self.eta if self.eta_weights is None else self.eta_weights
 
     def parts(self, kernel: Kernel) -> Parts:
@@ -283,7 +287,7 @@ class RakerClassifier(_Raker, Classifier):
     eta : step of the weights of features, > 0
     eta_weights : rate of the weights of kernels, > 0; None: eta
     lam : regularisation, >= 0
-    shared_draws : True: the directions of all kernels are one draw, stretched by their widths, which is cheaper
+    shared_draws : True: the directions of all kernels are the same draw, times a factor for their width; cheaper
     loss : "logistic", "hinge", "squared_hinge", "exponential" or an object
     kernels : None: thirteen Gaussians, sigma from 2^-6 to 2^6
     random_state, n_jobs : see Pool
@@ -343,7 +347,7 @@ class RakerRegressor(_Raker, Regressor):
 
 
 class _AdaRaker(_Raker):
-    """Raker in instances that restart."""
+    """Several Rakers, which restart at different times."""
 
     eta: float = 10.0
     cost: ClassVar[str] = "m D (d + log t)"
@@ -365,9 +369,9 @@ class _AdaRaker(_Raker):
 
 
 class AdaRakerClassifier(_AdaRaker, RakerClassifier):
-    """AdaRaker: Rakers that began 1, 2, 4, ... rounds ago, for streams that change.
+    """AdaRaker: a combination of Rakers that restart every 1, 2, 4, ... rounds, for streams that change.
 
-    Instance j is a Raker with steps eta_j = min(1/2, eta / sqrt(2^j)) that begins anew in each round 2^j divides;
+    Instance j is a Raker with steps eta_j = min(1/2, eta / sqrt(2^j)) that restarts in each round divisible by 2^j;
     h_j <- h_j exp(-eta_j (l(score of j) - l(score))), and h_j = eta_j at a restart;
     score = sum_j h_j (score of j) / sum_j h_j
 
@@ -377,9 +381,9 @@ class AdaRakerClassifier(_AdaRaker, RakerClassifier):
     ----------
     components : D, number of random directions for each kernel, which the instances share
     eta : step of the weights of features, > 0; that of instance j is min(1/2, eta / sqrt(2^j))
-    eta_weights : rate of the weights of kernels, > 0, made smaller as eta is; None: eta
+    eta_weights : rate of the weights of kernels, > 0, divided in instance j as eta is; None: eta
     lam : regularisation, >= 0
-    shared_draws : True: the directions of all kernels are one draw, stretched by their widths
+    shared_draws : True: the directions of all kernels are the same draw, times a factor for their width
     loss : "logistic", "hinge", "squared_hinge", "exponential" or an object
     kernels : None: thirteen Gaussians, sigma from 2^-6 to 2^6
     random_state, n_jobs : see Estimator

@@ -73,11 +73,12 @@ class OGDClassifier(_OGD, Classifier):
     eta : step, > 0
     schedule : eta_t is "constant", "1/t" or "1/sqrt(t)" times eta
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
     kivinen2004online: Kivinen, Smola, Williamson, IEEE TSP 52, 2004 (without regulariser). doi:10.1109/TSP.2004.830991
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 5
 
     Examples
     --------
@@ -113,7 +114,7 @@ class OGDRegressor(_OGD, Regressor):
     schedule : eta_t is "constant", "1/t" or "1/sqrt(t)" times eta
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
     epsilon : half width of the tube of "squared" and "epsilon_insensitive", >= 0
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -159,7 +160,7 @@ class _NORMA(OneKernel):
 
 
 class NORMAClassifier(_NORMA, Classifier):
-    """NORMA: gradient descent on a regularised loss, so that old examples fade.
+    """NORMA: gradient descent on a regularised loss, so that coefficients of old examples shrink.
 
     f <- (1 - eta lam) f;  if y f(x) <= rho:  f <- f + eta y k(x, .)
     With nu: rho falls by eta (1 - nu) on a margin error and rises by eta nu otherwise.
@@ -171,10 +172,10 @@ class NORMAClassifier(_NORMA, Classifier):
     ----------
     eta, lam : step and regularisation, eta lam < 1
     rho : margin (its start, with nu)
-    nu : aimed fraction of margin errors, in (0, 1); None: fixed margin
+    nu : wanted fraction of margin errors, in (0, 1); None: fixed margin
     truncation : tau, number of rounds a term lives; None: for ever
-    loss : "hinge", or another classification loss; rho and nu concern losses with a margin
-    kernel, average, random_state : see Estimator
+    loss : "hinge", or another classification loss; rho and nu are for losses with a margin
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -225,11 +226,11 @@ class NORMARegressor(_NORMA, Regressor):
     ----------
     eta, lam : step and regularisation, eta lam < 1
     epsilon : half width of the tube (its start, with nu); the squared loss has none
-    nu : aimed fraction of examples outside the tube, in (0, 1); None: fixed tube
+    nu : wanted fraction of examples outside the tube, in (0, 1); None: fixed tube
     clamp : keep an adaptive tube from becoming negative (published: it may)
     truncation : tau, number of rounds a term lives; None: for ever
     loss : "epsilon_insensitive", "squared" or another regression loss
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -285,9 +286,9 @@ class NORMADetector(_NORMA, Detector):
     Parameters
     ----------
     eta, lam : step and regularisation, eta lam < 1
-    nu : aimed fraction of novel examples, in (0, 1)
+    nu : wanted fraction of novel examples, in (0, 1)
     truncation : tau, number of rounds a term lives; None: for ever
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -325,7 +326,7 @@ class PegasosClassifier(OneKernel, Classifier):
     ----------
     lam : regularisation, > 0
     project : keep |f| <= 1 / sqrt(lam)
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -361,12 +362,12 @@ class KLRSGDClassifier(OneKernel, Classifier):
     Parameters
     ----------
     eta : step, > 0
-    R : radius of the ball f is kept in
-    kernel, average, random_state : see Estimator
+    R : radius of the ball in which f is kept
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    zhang2013online: Zhang et al., ICML, 2013 ("Baseline"). Several classes: extension
+    zhang2013online: Zhang et al., ICML, 2013, section 5.1 ("Baseline"). Several classes: extension
 
     Examples
     --------
@@ -398,7 +399,7 @@ class KLMSRegressor(OneKernel, Regressor):
     Parameters
     ----------
     eta : step, > 0; stable for eta < 2 / k(x, x)
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -432,7 +433,7 @@ class ILKClassifier(OneKernel, Classifier):
     Parameters
     ----------
     eta, lam : step, > 0, and regularisation, >= 0
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------

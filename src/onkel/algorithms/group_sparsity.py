@@ -1,4 +1,4 @@
-"""Group sparsity: one function for each kernel, and a norm over the kernels that lets few of them speak."""
+"""Group sparsity: one function for each kernel, and a penalty under which few of the functions differ from zero."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Grouped(Pool):
 
     Parameters
     ----------
-    normalize : use k(x, z) / sqrt(k(x, x) k(z, z)) of each kernel, so that none is heard for its size alone
+    normalize : use k(x, z) / sqrt(k(x, x) k(z, z)) of each kernel, so that large values are no advantage
     kernels, random_state, n_jobs : see Pool
     """
 
     normalize: bool = False
 
     def parts(self, *kernels: Kernel) -> Parts:
-        """The recipe for these kernels."""
+        """Hypothesis, loss and update for these kernels."""
         raise NotImplementedError
 
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
@@ -56,7 +56,7 @@ class Grouped(Pool):
 
     @property
     def weights_(self) -> Array:
-        """The weight of each kernel in the answer."""
+        """The weight of each kernel in the score."""
         return np.asarray(self._groups().kernel_weights(self._fitted().engine.state()))
 
     @property
@@ -74,8 +74,8 @@ class OM2Classifier(Grouped, Classifier):
 
     score = sum_j om_j th_j(x),  om_j = (|th_j| / |th|_q)^(q - 2) / q,  q = max(2, 2 ln m);
     if the margin is at most 1:  th_j <- th_j + min(1, 1 - margin / m^(2 / q)) (e_y - e_rival) k_j(x, .) for all j
-    Two classes (an extension): one output, and y for e_y - e_rival. The step is meant for kernels with k_j(x, x) <= 1,
-    which polynomials become by `normalize`; a sample weight takes the place of the 1 that limits it.
+    Two classes (an extension): one output, and y for e_y - e_rival. The step is meant for kernels with k_j(x, x) <= 1;
+    `normalize` makes polynomials such kernels. With a sample weight v, the step is min(v, ...) instead of min(1, ...).
 
     Composition: Learner(GroupedExpansion(kernels, DualNorm(), normalize), Hinge(closed=True), DualStep(m^(2/q)))
 
@@ -127,12 +127,12 @@ class _ProximalMKL(Grouped):
 
     @property
     def weights_(self) -> Array:
-        """|f_j| of each kernel; 0 for those that the penalty has switched off."""
+        """|f_j| of each kernel; 0 where the penalty has set f_j to zero."""
         return np.asarray(self._groups().lengths(self._fitted().engine.state()))
 
 
 class ProximalMKLClassifier(_ProximalMKL, Classifier):
-    """Online proximal multiple kernel learning: a gradient step for all kernels, then a proximal step that drops some.
+    """Online proximal multiple kernel learning: a gradient step for all kernels, then a proximal step.
 
     score = sum_j f_j(x);  f_j <- f_j - eta_t l'(score) k_j(x, .) for all j, then in every round
     f_j <- max(0, 1 - c / |f_j|) f_j,  eta_t = eta / sqrt(t)
@@ -201,7 +201,7 @@ class ProximalMKLRegressor(_ProximalMKL, Regressor):
 
     eta: float = 0.2
     loss: Loss | str = "squared"
-    default: ClassVar[tuple[Kernel, ...]] = GAUSSIANS  # no step suits polynomials of every size of rows
+    default: ClassVar[tuple[Kernel, ...]] = GAUSSIANS  # for polynomials, the right step depends on the rows
     examples: ClassVar[Settings] = (
         {"kernels": _EXAMPLE, "eta": 0.2, "lam": 5.0},
         {"kernels": _EXAMPLE, "eta": 0.1, "lam": 0.6, "penalty": "group", "normalize": True, "loss": "absolute"},

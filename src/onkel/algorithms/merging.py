@@ -23,7 +23,7 @@ TWINS = "Wang, Vucetic: Twin vector machines for online learning on a budget. SD
 class TVMClassifier(OneKernel, Classifier):
     """Twin vector machine: an SVM on a budget of points, each of which stands for the examples merged into it.
 
-    If |f(x)| <= admit, x becomes a point; over budget a point with |f| > drop leaves, or the nearest two become one;
+    If |f(x)| <= admit, x becomes a point; over budget a point with |f| > drop is removed or the nearest two merge;
     f <- argmin |f|^2 / 2 + C sum_i (s+_i max(0, 1 - f(x_i)) + s-_i max(0, 1 + f(x_i))), s counting examples by label
 
     Composition: Learner(Expansion(kernel, TwinVectors(budget, C, admit, drop, bias, precision, by_margin)), Hinge(),
@@ -35,12 +35,12 @@ class TVMClassifier(OneKernel, Classifier):
     ----------
     budget : B, largest number of points
     C : weight of an example's loss, > 0
-    admit : m1; larger than 1, or f may lock (see TwinVectors)
+    admit : m1; should exceed 1, else f may stop changing (see TwinVectors)
     drop : m2, >= admit
     bias : add a constant to f; it is not regularised
-    precision : by how much the optimality conditions may be missed, > 0
-    by_margin : ignore an example if y f(x) > admit instead of |f(x)| > admit, an extension that cannot lock
-    kernel, average, random_state : see Estimator
+    precision : largest violation of the optimality conditions, > 0
+    by_margin : ignore an example if y f(x) > admit instead of |f(x)| > admit, an extension that cannot stop changing
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Several kernels at once: one learner for each, and weights that find out which of them is right."""
+"""Several kernels at once: one learner for each, weighted by how well it has predicted so far."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LU = "Lu, Hoi, Sahoo, Zhao: Budget online multiple kernel learning. arXiv:1511.0
 
 
 class _Dividing(Pool):
-    """Pools whose steps may do without the division by k(x, x)."""
+    """Pools whose steps may leave out the division by k(x, x)."""
 
     divide: bool = True
 
@@ -68,13 +68,13 @@ class _OMKC(_Dividing):
     smoothing: float = 0.001
     budget: int | None = None
     shared: bool | None = None
-    modes: ClassVar[dict[str, tuple[bool, bool]]] = {}  # are updates, are combinations sampled?
-    components: ClassVar[dict[str, tuple[type[OneKernel], str | None]]] = {}  # and what they call C
+    modes: ClassVar[dict[str, tuple[bool, bool]]] = {}  # are the updates sampled, and is the combination?
+    components: ClassVar[dict[str, tuple[type[OneKernel], str | None]]] = {}  # an estimator, and its name for C
     paper: ClassVar[str] = HOI
     cost: ClassVar[str] = "m n d"
 
     def _words(self) -> dict[str, Any]:
-        """What else is said of a component that is named."""
+        """Further parameters of a component that is given by name."""
         return {}
 
     def _component(self) -> tuple[OneKernel, int | None]:
@@ -118,7 +118,7 @@ class _OMKC(_Dividing):
         return can and bool(self._sampled()[0] if self.shared is None else self.shared)
 
     def _sampled(self) -> tuple[bool, bool]:
-        """Are updates, and are combinations sampled?"""
+        """Are the updates sampled, and is the combination?"""
         update, combination = self._choice("mode", **self.modes)
         return update, combination
 
@@ -157,7 +157,7 @@ class OMKCClassifier(_OMKC, Vote):
     budget : total number of terms, of components on a budget; None: their own (100) for each kernel
     shared : True: one budget, in which a kernel that finds no room removes a term of its own; False: an equal share for
         each; None: as in the papers, True for "SD" and "SS"
-    divide : False leaves out the division by k(x, x) in the steps of "pa" and "bpa", as in the authors' program
+    divide : False: leave out the division by k(x, x) in the steps of "pa" and "bpa", as in the authors' program
     combination : "vote", or "scores": sum_i th_i f_i(x)
     single : "DS" and "SS": one component, drawn with probability th_i, answers
     strict_discount : a score of 0 is no mistake, as in the authors' program with "pa"
@@ -167,6 +167,7 @@ class OMKCClassifier(_OMKC, Vote):
     ----------
     hoi2013online: Hoi, Jin, Zhao, Yang, Machine Learning 90, 2013. doi:10.1007/s10994-012-5319-2
     lu2015budget: Lu, Hoi, Sahoo, Zhao, arXiv:1511.04813, 2015 (budgets)
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithms 17 ("DD") and 18 ("SD")
 
     Examples
     --------
@@ -330,13 +331,14 @@ class SPAOMKLClassifier(_SPAOMKL, Vote):
     eta, alpha, beta : as for SPAClassifier
     discount : gamma, in (0, 1]
     smoothing : delta, between 0 and 1
-    divide : False leaves out the division by k(x, x), as in the authors' program
+    divide : False: leave out the division by k(x, x), as in the authors' program
     combination : "vote", or "scores": sum_i th_i f_i(x)
     kernels, random_state, n_jobs : see Pool
 
     References
     ----------
     lu2015budget: Lu, Hoi, Sahoo, Zhao, arXiv:1511.04813, 2015
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 14
 
     Examples
     --------
@@ -373,6 +375,7 @@ class SPAOMKLRegressor(_SPAOMKL, Mean):
     References
     ----------
     lu2015budget: Lu, Hoi, Sahoo, Zhao, arXiv:1511.04813, 2015; regression: extension
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 14
 
     Examples
     --------

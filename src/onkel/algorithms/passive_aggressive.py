@@ -1,4 +1,4 @@
-"""Passive-aggressive learners: the least move that repairs the loss on the current example."""
+"""Passive-aggressive learners: the smallest step that brings the loss of the current example to zero."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PAClassifier(OneKernel, Classifier):
     ----------
     variant : "hard", "I" or "II"
     C : aggressiveness, > 0; not with "hard"
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -74,7 +74,7 @@ class PARegressor(OneKernel, Regressor):
     variant : "hard", "I" or "II"
     C : aggressiveness, > 0; not with "hard"
     epsilon : half width of the tube, >= 0
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Perceptrons: a step of fixed length on every mistake, and the budgets invented for them."""
+"""Perceptrons: a step of fixed length on every mistake, without and with a budget."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _PerceptronRegressor(OneKernel, Regressor):
 
 
 class KernelPerceptronClassifier(_PerceptronClassifier):
-    """The kernel perceptron: on a mistake, remember the example.
+    """The kernel perceptron: on a mistake, the example becomes a term.
 
     if y f(x) <= 0:  f <- f + y k(x, .)
 
@@ -82,11 +82,12 @@ class KernelPerceptronClassifier(_PerceptronClassifier):
     Parameters
     ----------
     strict_sign_update : a mistake is sgn(f(x)) != y with sgn(0) = +1, so that f(x) = 0 is no mistake on y = +1
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
     freund1999large: Freund, Schapire, Machine Learning 37, 1999. doi:10.1023/A:1007662407062
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 4
 
     Examples
     --------
@@ -116,11 +117,12 @@ class KernelPerceptronRegressor(_PerceptronRegressor):
     ----------
     eta : step, > 0
     epsilon : half width of the tube, >= 0
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17, 2016 (as run there)
+    freund1999large: Freund, Schapire, Machine Learning 37, 1999. doi:10.1023/A:1007662407062
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17, 2016 (regression)
 
     Examples
     --------
@@ -141,7 +143,7 @@ class KernelPerceptronRegressor(_PerceptronRegressor):
 
 
 class BudgetPerceptronClassifier(OneKernel, Classifier):
-    """Budget Perceptron: when full, the term whose own example needs it least leaves.
+    """Budget Perceptron: when full, it removes the term whose example has the largest margin without its own term.
 
     if y f(x) <= beta:  if full, remove argmax_j y_j (f(x_j) - a_j k(x_j, x_j));  f <- f + y k(x, .)
 
@@ -151,8 +153,8 @@ class BudgetPerceptronClassifier(OneKernel, Classifier):
     ----------
     budget : B, largest number of terms
     beta : margin up to which examples are learned from, >= 0
-    variant : "plain", or "distil": afterwards every term whose example keeps a margin above beta without it leaves
-    kernel, average, random_state : see Estimator
+    variant : "plain", or "distil": then also removes each term whose example has a margin above beta without it
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -187,7 +189,7 @@ class BudgetPerceptronClassifier(OneKernel, Classifier):
 
 
 class TighterPerceptronClassifier(OneKernel, Classifier):
-    """Tighter Budget Perceptron: when full, the term leaves whose removal costs the fewest mistakes on seen examples.
+    """Tighter Budget Perceptron: when full, it removes the term without which the fewest seen examples are mistakes.
 
     if y f(x) <= beta:  if full, remove argmin_j sum_(x',y') [y' != sgn(f(x') - a_j k(x_j, x'))];  f <- f + y k(x, .)
 
@@ -197,8 +199,8 @@ class TighterPerceptronClassifier(OneKernel, Classifier):
     ----------
     budget : B, largest number of terms
     beta : margin up to which examples are learned from, >= 0
-    recent : p, how many of the last examples judge, besides those stored; None: as many as the budget
-    kernel, average, random_state : see Estimator
+    recent : p, number of last examples on which f is tried, besides the stored ones; None: as many as the budget
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -232,7 +234,7 @@ class TighterPerceptronClassifier(OneKernel, Classifier):
 
 
 class RBPClassifier(_PerceptronClassifier):
-    """Randomized Budget Perceptron: when full, a term drawn uniformly leaves.
+    """Randomized Budget Perceptron: when full, a term drawn uniformly is removed.
 
     if y f(x) <= 0:  if full, remove a random term;  f <- f + y k(x, .)
 
@@ -242,7 +244,7 @@ class RBPClassifier(_PerceptronClassifier):
     ----------
     budget : B, largest number of terms
     strict_sign_update : see KernelPerceptronClassifier
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -268,7 +270,7 @@ class RBPClassifier(_PerceptronClassifier):
 
 
 class RBPRegressor(_PerceptronRegressor):
-    """Randomized Budget Perceptron for regression: when full, a term drawn uniformly leaves.
+    """Randomized Budget Perceptron for regression: when full, a term drawn uniformly is removed.
 
     Composition: Learner(Expansion(kernel, RemoveRandom(budget)), EpsilonInsensitive(epsilon), Perceptron(eta))
 
@@ -277,11 +279,12 @@ class RBPRegressor(_PerceptronRegressor):
     budget : B, largest number of terms
     eta : step, > 0
     epsilon : half width of the tube, >= 0
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17, 2016 (as run there)
+    cavallanti2007tracking: Cavallanti, Cesa-Bianchi, Gentile, Machine Learning 69, 2007. doi:10.1007/s10994-007-5003-0
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17, 2016 (regression)
 
     Examples
     --------
@@ -303,7 +306,7 @@ class RBPRegressor(_PerceptronRegressor):
 
 
 class ForgetronClassifier(OneKernel, Classifier):
-    """Forgetron: shrink all coefficients, then forget the oldest term, just so much that it cannot do harm.
+    """Forgetron: shrink all coefficients, so that removing the oldest term does little damage, then remove it.
 
     on a mistake:  f <- f + y k(x, .);  f <- phi f;  if over budget, remove the oldest
 
@@ -312,9 +315,9 @@ class ForgetronClassifier(OneKernel, Classifier):
     Parameters
     ----------
     budget : B, largest number of terms
-    variant : "self-tuned" (phi from the damage done so far) or "basic" (phi fixed by theory, for B >= 83)
+    variant : "self-tuned" (phi depends on the damage of all removals so far) or "basic" (phi is constant; B >= 83)
     legacy_root : repeat the wrong root of the authors' program (it reproduces some published rows)
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -347,7 +350,7 @@ class ForgetronClassifier(OneKernel, Classifier):
 
 
 class ForgetronRegressor(_PerceptronRegressor):
-    """Forgetron for regression: steps of fixed length, self-tuned shrinking, the oldest term leaves.
+    """Forgetron for regression: steps of fixed length; when full, f is shrunk and the oldest term is removed.
 
     Composition: Learner(Expansion(kernel, Forget(budget, absolute=True)), EpsilonInsensitive(epsilon), Perceptron(eta))
 
@@ -357,11 +360,12 @@ class ForgetronRegressor(_PerceptronRegressor):
     eta : step, > 0
     epsilon : half width of the tube, >= 0
     variant, legacy_root : see ForgetronClassifier
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17, 2016 (as run there)
+    dekel2008forgetron: Dekel, Shalev-Shwartz, Singer, SIAM J. Comput. 37, 2008. doi:10.1137/060666998
+    lu2016large: Lu, Hoi, Wang, Zhao, Liu, JMLR 17, 2016 (regression)
 
     Examples
     --------
@@ -397,7 +401,7 @@ class StoptronClassifier(_PerceptronClassifier):
     ----------
     budget : B, largest number of terms
     strict_sign_update : see KernelPerceptronClassifier
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -431,7 +435,7 @@ class StoptronRegressor(_PerceptronRegressor):
     budget : B, largest number of terms
     eta : step, > 0
     epsilon : half width of the tube, >= 0
-    kernel, average, random_state : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------

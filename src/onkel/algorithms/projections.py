@@ -1,4 +1,4 @@
-"""Learners that project: mistakes near the span of what is stored go to what is stored."""
+"""Learners that project: a step near the span of the terms changes their coefficients, and no term is added."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WANG = "Wang, Vucetic: Online passive-aggressive algorithms on a budget. AISTATS
 
 
 class ProjectronClassifier(OneKernel, Classifier):
-    """Projectron: a mistake becomes a new term, unless the terms there are can express it nearly or the budget is full.
+    """Projectron: a mistake becomes a new term, or is projected on the terms if near their span or over budget.
 
     On a mistake, with d = K^-1 k(x) and delta the distance of k(x, .) to the span of the terms:
     f <- f + y sum_i d_i k(x_i, .) if delta <= tolerance or there are `budget` terms, else f <- f + y k(x, .)
@@ -39,7 +39,7 @@ class ProjectronClassifier(OneKernel, Classifier):
     tolerance : eta in the paper, a distance >= 0
     squared : compare the squared distance, as the authors' library does
     strict_sign_update : a score of 0 for a positive example is no mistake, as in some authors' programs
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -85,7 +85,7 @@ class ProjectronRegressor(OneKernel, Regressor):
     budget, tolerance, squared : as for ProjectronClassifier
     eta : step, > 0
     epsilon : half width of the tube, >= 0
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -119,7 +119,7 @@ class ProjectronRegressor(OneKernel, Regressor):
 
 
 class ProjectronPlusPlusClassifier(OneKernel, Classifier):
-    """Projectron++: Projectron, and projected steps also where the answer is right but the margin small.
+    """Projectron++: Projectron, with projected steps also where the prediction is right but the margin small.
 
     On a margin error, 0 < l < 1 with p = k(x, x) - delta^2: f <- f + tau y sum_i d_i k(x_i, .),
     "icml": tau = min(l / p, 1) if 2 l - tau p - 2 U delta >= 0;
@@ -133,7 +133,7 @@ class ProjectronPlusPlusClassifier(OneKernel, Classifier):
     budget, tolerance, squared, strict_sign_update : as for ProjectronClassifier
     rule : "icml" (needs U or a budget) or "jmlr" (needs a tolerance > 0)
     U : None: 1/4 sqrt((B + 1) / ln(B + 1)) with the budget B
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -171,12 +171,12 @@ class ProjectronPlusPlusClassifier(OneKernel, Classifier):
 
 
 class BPAClassifier(OneKernel, Classifier):
-    """Passive-aggressive on a budget: when full, the new term takes the place of one that others can express.
+    """Passive-aggressive on a budget: when full, the new term replaces an old one, which is projected on others.
 
     l = max(0, 1 - y f(x));  f <- f + tau y k(x, .), tau = min(C, l / k(x, x));
-    when full, term r leaves and its projection on terms V stays, for the r of the least |a_r|^2 |residual_r|^2,
-    with V the new term ("simple"), that and the nearest to r ("nearest") or all others ("projecting");
-    "plain": r leaves as it is, for the least |f^r - f|^2 / 2 + C l(f^r)
+    when full, term r is replaced by its projection on terms V, for the r of the least |a_r|^2 |residual_r|^2;
+    V is the new term ("simple"), the new term and the one nearest to r ("nearest") or all others ("projecting");
+    "plain": r is removed without projection, for the least |f^r - f|^2 / 2 + C l(f^r)
     Several classes: as in PAClassifier.
 
     Composition: Learner(Expansion(kernel, Refit(budget, variant, C)), Hinge(), PassiveAggressive("I", C))
@@ -186,7 +186,7 @@ class BPAClassifier(OneKernel, Classifier):
     budget : B, largest number of terms
     variant : "simple" (BPA-S), "nearest" (BPA-NN), "projecting" (BPA-P), or "plain", without any projection
     C : aggressiveness, > 0
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------

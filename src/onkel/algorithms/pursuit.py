@@ -1,5 +1,5 @@
-"""Dictionary learners: gradient descent with a model as small as an error allows, and adaptive filters that choose
-which examples to keep.
+"""Dictionary learners: gradient descent that drops terms while f changes little, and adaptive filters with a sparse
+dictionary.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class _FSGD(_Descent):
 
 
 class FSGDClassifier(_FSGD, Classifier):
-    """Functional stochastic gradient descent on a regularised loss: POLK before anything is compressed.
+    """Functional stochastic gradient descent on a regularised loss: POLK without compression.
 
     f <- (1 - eta_t lam) f - eta_t l'(f(x)) k(x, .), with no term where the loss has no slope
 
@@ -110,7 +110,7 @@ class FSGDClassifier(_FSGD, Classifier):
     eta, lam : step, > 0, and regularisation, eta lam < 1
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
     schedule : eta_t is "constant", "1/t" or "1/sqrt(t)" times eta
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -143,7 +143,7 @@ class FSGDRegressor(_FSGD, Regressor):
     ----------
     eta, lam, schedule : as for FSGDClassifier
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -208,12 +208,12 @@ class _POLK(_FSGD):
 
 
 class POLKClassifier(_POLK, Classifier):
-    """POLK: functional gradient descent, and after each step as few terms as an error in f allows.
+    """POLK: functional gradient descent; after each step terms are removed while f changes by at most an error.
 
     f~ = (1 - eta_t lam) f - eta_t l'(f(x)) k(x, .);  f <- f~ on fewer terms, with |f - f~| <= error_t
-    "komp": the cheapest term leaves and the others make up for it, again and again, while the error allows it;
-    "multiple": all terms within the error leave together, less some put back until they are within it together;
-    "dissimilarity": no error; a step is projected on the terms if a cosine with one of them reaches 1 / threshold
+    "komp": remove the term whose projection on the others changes f least, and repeat while the error allows it;
+    "multiple": remove all terms that alone are within the error, then put some back until all together are within it;
+    "dissimilarity": no error; a step is projected on the terms if its cosine with one of them is at least 1 / threshold
 
     Composition: Learner(Expansion(kernel, Pursue(error, schedule), PursueTogether(error, schedule, put_back) or
     Dissimilarity(threshold)), loss, Gradient(eta, lam, schedule))
@@ -226,13 +226,14 @@ class POLKClassifier(_POLK, Classifier):
     compression : "komp", "multiple" or "dissimilarity"
     error : epsilon, with error_t = error (eta_t / eta)^2; None: K eta^(3/2), or K eta^2 if steps diminish, with K = 1
     threshold : of "dissimilarity", >= 1
-    put_back : "random" or "largest" ("multiple": the costliest first)
-    kernel, average, random_state, n_jobs : see Estimator
+    put_back : which term "multiple" puts back next: "random" or "largest" (whose removal changes f most)
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    koppel2019parsimonious: Koppel et al., JMLR 20, 2019 ("komp"); the others: term report "Efficient online sparse
-    kernel learning"
+    koppel2019parsimonious: Koppel et al., JMLR 20, 2019 ("komp")
+    pradhan-efficient: Pradhan, Kumar: Efficient online sparse kernel learning. Term report, algorithms 1
+    ("multiple") and 2 ("dissimilarity")
 
     Examples
     --------
@@ -257,11 +258,13 @@ class POLKRegressor(_POLK, Regressor):
     ----------
     eta, lam, schedule, compression, error, threshold, put_back : as for POLKClassifier
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    koppel2019parsimonious: Koppel et al., JMLR 20, 2019
+    koppel2019parsimonious: Koppel et al., JMLR 20, 2019 ("komp")
+    pradhan-efficient: Pradhan, Kumar: Efficient online sparse kernel learning. Term report, algorithms 1
+    ("multiple") and 2 ("dissimilarity")
 
     Examples
     --------
@@ -289,8 +292,8 @@ class _IncDec(_Descent):
 class IncDecClassifier(_IncDec, Classifier):
     """Functional gradient descent with a dictionary that grows and shrinks by two thresholds.
 
-    A step becomes a term if its projection on the terms misses it by more than insert_error, else it is projected;
-    then the cheapest terms leave, as in POLK, while f changes by at most remove_error
+    A step becomes a term if its distance to the span of the terms exceeds insert_error, else it is projected on them;
+    then terms are removed as in POLK, while f changes by at most remove_error
 
     Composition: Learner(Expansion(kernel, InsertRemove(insert_error, remove_error)), loss, Gradient(eta, lam))
 
@@ -299,12 +302,12 @@ class IncDecClassifier(_IncDec, Classifier):
     insert_error, remove_error : distances in the function space, >= 0
     eta, lam : step, > 0, and regularisation, eta lam < 1
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    koppel2019parsimonious: Koppel et al., JMLR 20, 2019; the two thresholds: term report "Efficient online sparse
-    kernel learning"
+    koppel2019parsimonious: Koppel et al., JMLR 20, 2019
+    pradhan-efficient: Pradhan, Kumar: Efficient online sparse kernel learning. Term report, section 3
 
     Examples
     --------
@@ -332,11 +335,12 @@ class IncDecRegressor(_IncDec, Regressor):
     ----------
     insert_error, remove_error, eta, lam : as for IncDecClassifier
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
     koppel2019parsimonious: Koppel et al., JMLR 20, 2019
+    pradhan-efficient: Pradhan, Kumar: Efficient online sparse kernel learning. Term report, section 3
 
     Examples
     --------
@@ -368,10 +372,10 @@ class _SubsetSelection(_Descent):
 
 
 class SubsetSelectionClassifier(_SubsetSelection, Classifier):
-    """Functional gradient descent, and after each step a few terms leave at once, if f changes little.
+    """Functional gradient descent; after each step several terms are removed at once, if f changes little.
 
-    The `candidates` terms that cost least alone leave together if f then changes by at most error, or else the
-    cheaper half of them, and so on; the others make up for them as well as they can
+    Removing a term projects it on the others. The `candidates` terms whose removal alone changes f least are removed
+    together if f then changes by at most error, or else the better half of them, and so on
 
     Composition: Learner(Expansion(kernel, SelectSubset(error, candidates=candidates)), loss, Gradient(eta, lam))
 
@@ -381,12 +385,12 @@ class SubsetSelectionClassifier(_SubsetSelection, Classifier):
     candidates : r, how many terms are tried first, >= 1
     eta, lam : step, > 0, and regularisation, eta lam < 1
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
-    koppel2019parsimonious: Koppel et al., JMLR 20, 2019; subsets: term report "Efficient online sparse kernel
-    learning"
+    koppel2019parsimonious: Koppel et al., JMLR 20, 2019
+    pradhan-efficient: Pradhan, Kumar: Efficient online sparse kernel learning. Term report, section 3
 
     Examples
     --------
@@ -413,11 +417,12 @@ class SubsetSelectionRegressor(_SubsetSelection, Regressor):
     ----------
     error, candidates, eta, lam : as for SubsetSelectionClassifier
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
     koppel2019parsimonious: Koppel et al., JMLR 20, 2019
+    pradhan-efficient: Pradhan, Kumar: Efficient online sparse kernel learning. Term report, section 3
 
     Examples
     --------
@@ -438,7 +443,7 @@ class SubsetSelectionRegressor(_SubsetSelection, Regressor):
 
 
 class QKLMSRegressor(OneKernel, Regressor):
-    """Quantised kernel least mean squares: examples near a stored one add to its coefficient.
+    """Quantised kernel least mean squares: an example near a stored one changes its coefficient.
 
     f <- f + eta (y - f(x)) k(c, .), with c the nearest stored example if |x - c| <= radius, else x itself
 
@@ -448,7 +453,7 @@ class QKLMSRegressor(OneKernel, Regressor):
     ----------
     eta : step, > 0; stable for eta < 2 / k(x, x)
     radius : quantisation size, a distance of inputs, >= 0
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -487,7 +492,7 @@ class KNLMSRegressor(OneKernel, Regressor):
     eta : step, in (0, 2)
     coherence : mu_0, in (0, 1]
     ridge : epsilon, >= 0
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -515,7 +520,7 @@ class KNLMSRegressor(OneKernel, Regressor):
 
 
 class PlattRANRegressor(OneKernel, Regressor):
-    """Resource-allocating network: an example becomes a term if it is far from all others and badly predicted.
+    """Resource-allocating network: an example becomes a term if it is far from all terms and badly predicted.
 
     f <- f + eta (y - f(x)) k(x, .) if |x - c| > distance for all stored c and |y - f(x)| >= surprise;
     else nothing ("discard"), or the coefficient of every stored c moves by eta (y - f(x)) k(c, x) ("lms")
@@ -528,7 +533,7 @@ class PlattRANRegressor(OneKernel, Regressor):
     distance : of inputs, >= 0
     surprise : least residual, >= 0
     rejected : "discard" or "lms"
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -566,9 +571,9 @@ class KRLSRegressor(OneKernel, Regressor):
 
     Parameters
     ----------
-    nu : squared distance, >= 0; without noise to average over, f interpolates at nu = 0
+    nu : squared distance, >= 0; with nu = 0, f interpolates all examples
     budget : None, or the most examples to store (an extension): later ones are only projected
-    kernel, average, random_state, n_jobs : see Estimator
+    kernel, average, random_state, n_jobs : see OneKernel
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Learners that sample: few terms because few examples are let in, and an averaged model that is bounded too."""
+"""Learners that sample: a random draw decides which examples become terms, so that terms are few."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _SPA(OneKernel):
 
 
 class SPAClassifier(_SPA, Classifier):
-    """Sparse passive-aggressive learning: a passive-aggressive step, taken with a probability that follows the loss.
+    """Sparse passive-aggressive learning: a passive-aggressive step, taken with a probability that grows with the loss.
 
     l = max(0, 1 - y f(x));  rho = min(alpha, l) / beta;  with probability rho:
     f <- f + tau y k(x, .), tau = min(eta / rho, l / k(x, x))
@@ -59,11 +59,12 @@ class SPAClassifier(_SPA, Classifier):
     eta : largest step times rho, > 0
     alpha, beta : 0 < alpha <= beta; the larger beta, the fewer terms
     average : True by default: score with the average of the models, which has the same terms
-    kernel, random_state, n_jobs : see Estimator
+    kernel, random_state, n_jobs : see OneKernel
 
     References
     ----------
     lu2016online: Lu, Zhao, Hoi, SDM, 2016. doi:10.1137/1.9781611974348.76
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 7
 
     Examples
     --------
@@ -84,7 +85,7 @@ class SPAClassifier(_SPA, Classifier):
 class SPARegressor(_SPA, Regressor):
     """Sparse passive-aggressive regression, an extension: the loss is max(0, |y - f(x)| - epsilon).
 
-    As SPAClassifier, with steps tau sgn(y - f(x)); keep alpha of the order of a typical loss
+    As SPAClassifier, with steps tau sgn(y - f(x)); alpha should be of the order of a typical loss
 
     Composition: Learner(Expansion(kernel, Unlimited()), EpsilonInsensitive(epsilon), SampledPassiveAggressive(eta,
     alpha, beta))
@@ -93,11 +94,12 @@ class SPARegressor(_SPA, Regressor):
     ----------
     eta, alpha, beta, average : as for SPAClassifier
     epsilon : half width of the tube, >= 0
-    kernel, random_state, n_jobs : see Estimator
+    kernel, random_state, n_jobs : see OneKernel
 
     References
     ----------
     lu2016online: Lu, Zhao, Hoi, SDM, 2016. doi:10.1137/1.9781611974348.76
+    lu2017scalable: Lu, Scalable online kernel learning, thesis, 2017, algorithm 7
 
     Examples
     --------
@@ -110,7 +112,7 @@ class SPARegressor(_SPA, Regressor):
 
     beta: float = 5.0
     epsilon: float = 0.1
-    forgets: ClassVar[bool] = True  # it sees but a part of the rows
+    forgets: ClassVar[bool] = True  # it learns from only a part of the rows
     examples: ClassVar[Settings] = ({"eta": 0.3, "alpha": 0.8, "beta": 2.0, "epsilon": 0.2},)
 
     def _loss(self) -> Loss:
@@ -132,7 +134,7 @@ class _OSKL(OneKernel):
 
 
 class OSKLClassifier(_OSKL, Classifier):
-    """Online sparse kernel learning: steps of one length, taken with a probability that follows the slope of the loss.
+    """Online sparse kernel learning: fixed steps, taken with a probability proportional to the slope of the loss.
 
     g = l'(f(x));  with probability |g| / G:  f <- project[f - eta G sgn(g) k(x, .)] onto |f| <= R
 
@@ -145,7 +147,7 @@ class OSKLClassifier(_OSKL, Classifier):
     R : radius of the ball, > 0
     loss : "logistic", "exponential", "hinge", "squared_hinge" or an object
     average : True by default: score with the average of the models, which has the same terms
-    kernel, random_state, n_jobs : see Estimator
+    kernel, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -182,7 +184,7 @@ class OSKLRegressor(_OSKL, Regressor):
     eta, G, R, average : as for OSKLClassifier
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
     epsilon : half width of the tube of "squared" and "epsilon_insensitive", >= 0
-    kernel, random_state, n_jobs : see Estimator
+    kernel, random_state, n_jobs : see OneKernel
 
     References
     ----------
@@ -200,7 +202,7 @@ class OSKLRegressor(_OSKL, Regressor):
     eta: float = 0.1
     loss: Loss | str = "squared"
     epsilon: float = 0.1
-    forgets: ClassVar[bool] = True  # it sees but a part of the rows
+    forgets: ClassVar[bool] = True  # it learns from only a part of the rows
     examples: ClassVar[Settings] = (
         {"eta": 0.15, "G": 6.0, "epsilon": 0.2},
         {"eta": 0.1, "G": 6.0, "R": 2.0, "loss": Squared(0.2)},
@@ -208,7 +210,7 @@ class OSKLRegressor(_OSKL, Regressor):
 
 
 class SparseKLRClassifier(OneKernel, Classifier):
-    """Sparse kernel logistic regression: steps of logistic regression, taken the more rarely the surer the model is.
+    """Sparse kernel logistic regression: steps of logistic regression, which become rare where the model is sure.
 
     p = 1 / (1 + exp(-y f(x)));  f <- project[f + eta (1 - p) y k(x, .)] onto |f| <= R, with probability
     "margin": (2 - eta) / (2 - eta + eta p);  "auxiliary": c (1 - p) / (c (1 - p) + p);
@@ -218,12 +220,12 @@ class SparseKLRClassifier(OneKernel, Classifier):
 
     Parameters
     ----------
-    variant : "margin", "auxiliary" (a reconstruction that meets the published sparsity) or "tight"
+    variant : "margin", "auxiliary" (our reconstruction; it agrees with the published sparsity) or "tight"
     eta : step, in (0, 2)
     R : radius of the ball, > 0
     c : of "auxiliary", > 0; the smaller, the fewer terms
     average : True by default: score with the average of the models, which has the same terms
-    kernel, random_state, n_jobs : see Estimator
+    kernel, random_state, n_jobs : see OneKernel
 
     References
     ----------

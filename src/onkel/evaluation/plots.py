@@ -332,7 +332,7 @@ def figure(
 
 
 def _end(line: Line, x: float, y: float, target: float) -> str:
-    """From the end of a line to its name; where it ends before the others, a point: leaders would cross them all."""
+    """A leader from the end of a line to its name; if it ends before the others, a point, as a leader would cross them."""
     if not math.isfinite(line.y[-1]):
         return ""
     if x < _RIGHT - 1:

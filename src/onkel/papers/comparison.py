@@ -203,7 +203,7 @@ def page(experiment: Experiment, results: Results, *, runs: int | None = None) -
 
 
 def _page_cell(text: str, words: str) -> pages.Cell:
-    """What has a number sorts as a number; a difference has the colour of the verdict that the words begin with."""
+    """A cell of the table: a number sorts as a number; a difference is coloured by the verdict that begins `words`."""
     number, _, deviation = text.partition("±")
     try:
         value = float(number)
