@@ -117,7 +117,7 @@ class BOGDClassifier(_BOGD, Classifier):
 
 
 class BOGDRegressor(_BOGD, Regressor):
-    """Bounded online gradient descent for regression, by default in the stable form: no rescaling, the oldest term goes.
+    """Bounded online gradient descent for regression; by default the oldest term is removed and nothing is rescaled.
 
     f <- (1 - eta lam) f + eta (y - f(x)) k(x, .) outside the tube, and only shrinks inside
 

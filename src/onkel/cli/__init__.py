@@ -1,7 +1,8 @@
 """The shell command `onkel`: one file per command, and a table of them in `commands`.
 
 The only package that prints. Results go to standard output, progress and problems to standard error.
-Exit status: 0 done, 2 a problem that one sentence reports, 130 after Ctrl-C, 143 after SIGTERM (`onkel run`).
+Exit status: 0 if all went well, 2 after a problem, which one sentence reports, 130 after Ctrl-C, 143 after SIGTERM
+(`onkel run`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("onkel: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader has closed the pipe: there is no one to tell
+    except BrokenPipeError:  # the reader has closed the pipe: nothing can be printed any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status

@@ -17,7 +17,7 @@ from onkel.cli.show import Console, table
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Tell the parser about the command."""
+    """Add the arguments of the command to its parser."""
     parser.set_defaults(run=_show)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a name or an alias of the papers")
     parser.add_argument("--json", action="store_true", help="as JSON")

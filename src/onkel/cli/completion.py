@@ -23,7 +23,7 @@ ZSH = "autoload -U +X bashcompinit && bashcompinit"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Tell the parser about the command."""
+    """Add the arguments of the command to its parser."""
     parser.description = (
         'bash: eval "$(onkel completion bash)" in ~/.bashrc; zsh: the same with zsh in ~/.zshrc; '
         "fish: onkel completion fish > ~/.config/fish/completions/onkel.fish"

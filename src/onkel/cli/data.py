@@ -1,4 +1,4 @@
-"""onkel data: the streams that have a name, and bringing those of the papers here."""
+"""onkel data: lists the streams that have a name, and downloads those of the papers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onkel.datasets import SETS
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Tell the parser about the command."""
+    """Add the arguments of the command to its parser."""
     parser.description = (
         "Streams by name: built in, generated, and the sets of the papers, which are files in the data "
         "folder (the environment variable ONKEL_DATA, else the user's cache)."

@@ -1,4 +1,4 @@
-"""onkel inspect: what a model file holds."""
+"""onkel inspect: shows what a model file holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onkel.evaluation.results import settings
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Tell the parser about the command."""
+    """Add the arguments of the command to its parser."""
     parser.set_defaults(run=_inspect)
     parser.add_argument("model", type=Path, metavar="MODEL", help="a file that onkel run, onkel tune or save wrote")
     parser.add_argument("--json", action="store_true", help="as JSON")

@@ -9,9 +9,9 @@ from types import FrameType
 
 
 class Interrupts:
-    """Signals wait while examples are being learned, so that the model and its place in the stream belong together.
+    """Delays signals while examples are learned, so that the saved model and its place in the stream agree.
 
-    The first signal ends the run in order, with a KeyboardInterrupt; a second one ends it at once.
+    The first signal raises KeyboardInterrupt after the current block of examples; a second one ends the run at once.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Which algorithms race, those that were named or the line-up, and with which settings."""
+"""The algorithms that race (those that were named, or the line-up), and their settings."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def chosen(names: list[str] | None) -> list[Entry]:
 
 
 def check(entries: list[Entry], streams: list[Stream], *, named: bool) -> None:
-    """Refuse an algorithm that was named but can learn none of the streams."""
+    """Raise an error for an algorithm that was named but can learn none of the streams."""
     for entry in entries:
         if not entry.online:
             raise Problem(f"{entry.name} learns from all rows at once and cannot race: leave it out")

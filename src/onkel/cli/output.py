@@ -1,4 +1,4 @@
-"""What commands write: models, pages and figures. What cannot be written is refused in a sentence."""
+"""What commands write: models, pages and figures. If something cannot be written, the error says why."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check(read: str, **written: Path | None) -> None:
 
 @contextlib.contextmanager
 def writing(what: str, path: Path) -> Iterator[None]:
-    """Where writing fails, a sentence says so."""
+    """Turn errors of writing into a `Problem`."""
     try:
         yield
     except OSError as problem:
@@ -71,6 +71,6 @@ def write_figures(races: Sequence[Standings], arguments: argparse.Namespace) -> 
 
 
 def written(what: str, path: Path, arguments: argparse.Namespace) -> None:
-    """Say where it is, unless --quiet."""
+    """Tell where a file was written, unless --quiet."""
     if not arguments.quiet:
         print(f"{what}: {path}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""onkel predict: the predictions of a model for a file or standard input, as examples come."""
+"""onkel predict: prints the predictions of a model for a file or standard input, block by block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onkel.evaluation.totals import accumulated, error_of, errors
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Tell the parser about the command."""
+    """Add the arguments of the command to its parser."""
     parser.description = (
         "The model is not changed. Columns are found by their names, and read as those it learned "
         "from; if the file has targets too, the error is told at the end."

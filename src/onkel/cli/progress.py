@@ -1,6 +1,6 @@
 """Live progress on a terminal: of a race, and of a single learner.
 
-It is drawn between measurements, never by a thread of its own, so that measured times stay true.
+It is drawn between measurements, not by a separate thread, so that it does not add to measured times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from onkel.evaluation import report
 from onkel.evaluation.follower import Follower
 from onkel.evaluation.race import Lap
 
-REFRESH = 0.1  # seconds between two pictures
+REFRESH = 0.1  # seconds between two drawings
 
 
 class Live:
@@ -39,7 +39,7 @@ class Live:
         self.progress.stop()
 
     def draw(self) -> None:
-        """Draw, if the last picture is old enough."""
+        """Draw, unless this was done a moment ago."""
         if time.monotonic() - self.drawn > REFRESH:
             self.progress.refresh()
             self.drawn = time.monotonic()
@@ -82,7 +82,7 @@ class RaceProgress(Live):
 
 
 class StreamProgress(Live):
-    """One line: how far a stream has been learned, what came of it, and the time left."""
+    """One line: how far a stream has been learned, the error so far, and the time left."""
 
     def __init__(self, quiet: bool, total: int | None = None) -> None:
         super().__init__(BarColumn(bar_width=16), TextColumn("{task.fields[words]}", markup=False), quiet=quiet)
@@ -105,7 +105,7 @@ class StreamProgress(Live):
         self.tell(follower.about["position"], *words)
 
     def tell(self, done: float, *words: str) -> None:
-        """Take note of what is done, in units of the total."""
+        """Set how much is done, in units of the total."""
         self.progress.update(self.line, completed=done, words="  ".join(words))
         self.draw()
 

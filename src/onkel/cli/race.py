@@ -25,7 +25,7 @@ from onkel.evaluation.totals import trivial
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Tell the parser about the command."""
+    """Add the arguments of the command to its parser."""
     parser.description = "Every learner predicts each example before it learns from it; those predictions count."
     parser.epilog = "Streams that have a name: onkel data."
     parser.set_defaults(run=_race)

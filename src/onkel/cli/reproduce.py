@@ -1,4 +1,4 @@
-"""onkel reproduce: a table or figure of a paper run again, ours beside what was printed."""
+"""onkel reproduce: runs a table or figure of a paper again, and shows our numbers beside the printed ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onkel.papers.reproduction import Results
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Tell the parser about the command."""
+    """Add the arguments of the command to its parser."""
     parser.description = (
         "Runs what papers/KEY/TABLE.toml says on the sets that are in the data folder (ONKEL_DATA). Every "
         "run is kept in FOLDER/TABLE.csv, and none that is there is repeated: delete the file to start afresh."

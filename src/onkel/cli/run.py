@@ -1,4 +1,4 @@
-"""onkel run: one learner along a stream, with predictions as they come and checkpoints to go on from."""
+"""onkel run: one learner learns a stream, writes its predictions, and saves checkpoints from which it continues."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from onkel.evaluation.results import Result, Standings, settings
 from onkel.evaluation.scale import scales_for
 
 DEFAULT = "FOGD"  # which needs no settings
-ENOUGH = 50  # rows that tell a class from a number
+ENOUGH = 50  # rows after which targets are known to be classes or numbers
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Tell the parser about the command."""
+    """Add the arguments of the command to its parser."""
     parser.description = (
         "Every example is predicted and then learned, in the order of the file. With a checkpoint the run "
         "may be interrupted or killed at any time: the same command goes on where it stopped, and ends with the very "
@@ -74,15 +74,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 class Session:
-    """One run of the command: the learner on its way, and how far it was when the command began.
+    """One run of the command: the learner, and how far it was when the command began.
 
     Parameters
     ----------
-    arguments : what was asked for
+    arguments : those of the command
 
     Attributes
     ----------
-    follower : the learner; after an interrupt, it has all that was learned. None before its first example.
+    follower : the learner, with all that it has learned, also after an interrupt; None before its first example.
     before : examples it had learned when the command began.
     """
 
@@ -243,7 +243,7 @@ def _fresh(arguments: argparse.Namespace, task: Task, X: Any, schema: Schema) ->
 
 @contextlib.contextmanager
 def _predictions(arguments: argparse.Namespace, follower: Follower | None) -> Iterator[TextIO | None]:
-    """Where predictions go; a file is cut back to what the checkpoint knows of."""
+    """The output for predictions; a file is cut back to the rows that the checkpoint has learned."""
     if arguments.predictions in (None, "-"):
         yield None if arguments.predictions is None else sys.stdout
         return
@@ -311,7 +311,7 @@ def _as_data(session: Session, follower: Follower, status: int) -> dict[str, Any
 
 
 def _as_race(session: Session, follower: Follower) -> Standings:
-    """The run as a race with one learner; of its stream nothing is kept but its width and its classes."""
+    """The run as a race with one learner; of the stream, only its number of columns and its classes are kept."""
     y: Any = follower.classes if follower.task == "classification" else np.zeros(1)
     X = scipy.sparse.csr_matrix((len(y), follower.model.n_features_in_))
     about = f"{counted(follower.seen, 'example')} so far"

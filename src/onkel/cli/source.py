@@ -1,4 +1,4 @@
-"""Where examples come from: a file, standard input, or a stream that has a name; as a whole or in blocks."""
+"""The sources of examples: a file, standard input, or a stream that has a name; as a whole or in blocks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def schema(arguments: argparse.Namespace, known: Schema | None = None) -> Schema
 
 
 def streams(arguments: argparse.Namespace, *, scaled: bool = True, columns: Schema | None = None) -> list[Stream]:
-    """The streams that were asked for; files are scaled if that is wanted."""
+    """The streams that the arguments name; files are scaled if the arguments say so."""
     if arguments.stream != "demo" and _is_file(arguments.stream):
         how: dict[str, Any] = {"task": arguments.task or "auto", "ordered": arguments.keep_order}
         stream = datasets.read(arguments.stream, **how, schema=columns or schema(arguments), **_form(arguments))
@@ -81,7 +81,7 @@ def streams(arguments: argparse.Namespace, *, scaled: bool = True, columns: Sche
 
 
 def blocks(arguments: argparse.Namespace, columns: Schema, learning: bool = True) -> Iterator[Block]:
-    """The stream that was asked for, block by block; `columns` learns what its columns are."""
+    """The stream that the arguments name, block by block; what its columns are is added to `columns`."""
     if _is_file(arguments.stream):
         return datasets.chunks(arguments.stream, schema=columns, learning=learning, **_form(arguments))
     stream = datasets.load(arguments.stream)
@@ -94,7 +94,7 @@ def _form(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def expected(arguments: argparse.Namespace) -> int | None:
-    """About how many rows there are, for the progress; None if that cannot be guessed."""
+    """An estimate of the number of rows, for the progress; None if there is none."""
     if not _is_file(arguments.stream):
         return len(datasets.load(arguments.stream))
     path = Path(arguments.stream)

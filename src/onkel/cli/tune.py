@@ -1,4 +1,4 @@
-"""onkel tune: many settings over one stream in one pass; the worse ones are dropped early, the best is kept."""
+"""onkel tune: tries many settings on one stream in one pass; bad ones are dropped early, and the best one is kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN = 10  # candidates
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Tell the parser about the command."""
+    """Add the arguments of the command to its parser."""
     parser.description = (
         "All settings learn the same examples; after parts of the stream that grow geometrically, only the best "
         "quarter continues. At the cost of a few runs the winner is found and has learned the whole stream."

@@ -9,14 +9,14 @@ from typing import NoReturn
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, as all others."""
+    """A parser whose errors are one sentence, like those of all commands."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see: {self.prog} --help\n")
 
 
 class Problem(Exception):
-    """Something the user can mend; the message is the sentence to show."""
+    """A problem that the user can solve; the message is shown."""
 
 
 def names(text: str) -> list[str]:

@@ -94,7 +94,7 @@ def chunks(
     source : a file, "-" for standard input, or the name of a stream. A generated stream has no end.
     rows : the most rows of a block.
     seed : of a generated stream.
-    settings : of a file see `readers.chunks`; of a generated stream those of its law.
+    settings : of a file see `readers.chunks`; of a generated stream see `load`.
     """
     name = str(source)
     if name in LAWS:
@@ -115,7 +115,7 @@ def is_here(name: str) -> bool:
 
 
 def is_whole(name: str) -> bool:
-    """Whether it is here with all its rows; some sets could be had only in part."""
+    """Whether it is here with all its rows; some sets are available only in part."""
     return is_here(name) and not (name in SETS and storage.is_partial(SETS[name]))
 
 

@@ -2,7 +2,7 @@
 
 Each reader takes the name of a file (for messages), the open file, and whether a CSV file has a header. It returns the
 names of the columns, and a function that yields the file block by block: the cells of each column, and a function that
-says where a row stands.
+tells where in the file a row is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 Parts = Callable[[Table], Iterator[tuple[list[Cells], Place]]]
 
 _TEXT = 1 << 20  # bytes of text read at once
-_LONGEST = 1 << 26  # bytes of a line; a file with a longer one is no text
+_LONGEST = 1 << 26  # bytes; a file with a longer line is not text
 _ROWS = 8192  # of a Parquet file, at once
 
 
@@ -37,7 +37,7 @@ def line_blocks(name: str, file: Any, line: int = 1, whole: Callable[[bytes], bo
     """
     rest = b""
     live: Any = getattr(sys.stdin, "buffer", None)
-    take = live.read1 if file is live else file.read  # standard input: what is there, without waiting for more
+    take = live.read1 if file is live else file.read  # standard input: read what is available, without waiting for more
     while read := take(_TEXT):
         rest = rest + read if rest else read
         end = rest.rfind(b"\n") + 1
@@ -143,7 +143,7 @@ def _rows(name: str, text: bytes, line: int, separator: str | None) -> Iterator[
 def _slow_cells(
     name: str, text: bytes, line: int, separator: str | None, width: int
 ) -> Iterator[tuple[list[Cells], Place]]:
-    """The cells of a block by the definition of CSV."""
+    """The cells of a block, parsed in Python: the definition of the format."""
     lines, rows = [], []
     for at, row in _rows(name, text, line, separator):
         if len(row) != width:

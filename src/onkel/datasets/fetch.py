@@ -1,4 +1,4 @@
-"""Downloads: resumed where they stopped, verified, and in place only when complete."""
+"""Downloads, which are resumed where they stopped, and verified; the file appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def download(url: str, path: Path, *, sha256: str | None = None, progress: Progr
     ----------
     url : where from; http, https or file.
     path : the file to write; it appears only when it is complete and verified.
-    sha256 : the checksum it must have; None takes what comes.
+    sha256 : the checksum it must have; None: any.
     progress : called with the address, the bytes that are here, and those expected if that is known.
     """
     part, tag = path.with_name(path.name + ".part"), path.with_name(path.name + ".part.tag")
@@ -57,7 +57,7 @@ def digest(path: Path) -> str:
 
 
 def _receive(url: str, part: Path, tag: Path, progress: Progress) -> None:
-    """Add what is missing to the part; start over if the server's file is another one now."""
+    """Download the rest of the .part file; start over if the server's file has changed."""
     here = part.stat().st_size if part.exists() and tag.exists() else 0
     known = tag.read_text(encoding="utf-8") if here else ""
     request = urllib.request.Request(url, headers={"User-Agent": "onkel", "Accept-Encoding": "identity"})
@@ -87,7 +87,7 @@ def _receive(url: str, part: Path, tag: Path, progress: Progress) -> None:
 
 
 def _remember(tag: Path, headers: Any) -> None:
-    """Note the mark by which the server tells this version from others; without one there is no resuming."""
+    """Store the tag by which the server identifies this version of the file; without one, a download is not resumed."""
     mark = headers.get("ETag") or headers.get("Last-Modified")
     if mark and not mark.startswith("W/"):
         tag.write_text(mark, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Streams drawn from known laws: of any length, the same for the same seed, and with their Bayes error.
+"""Streams drawn from known distributions: of any length, the same for the same seed, and with their Bayes error.
 
 A law says what is drawn at times t: the features, and for each example the chance of class +1 (or the mean of the
 target and the deviation around it). Labels are drawn from that chance, so the Bayes error is known row by row.

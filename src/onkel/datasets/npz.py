@@ -58,7 +58,7 @@ def _problems(name: str) -> Iterator[None]:
 
 
 def _names(name: str, there: Sequence[str], target: str) -> list[str]:
-    """The arrays to take: the target and either X or the four parts of a CSR matrix."""
+    """The names of the arrays to read: the target, and either X or the four parts of a CSR matrix."""
     if target not in there:
         raise DataError(f"{name} has no array {target!r} for the target; its arrays are {listed(list(there))}")
     if "X" in there:
@@ -116,7 +116,7 @@ def _csr_rows(
 
 
 class _Member:
-    """An array inside an npz file, taken from its beginning in pieces."""
+    """An array inside an npz file, read from its beginning in pieces."""
 
     def __init__(self, name: str, key: str, file: Any) -> None:
         self._file = file

@@ -84,7 +84,7 @@ def chunks(
     target, drop, missing, encode : see `tables.Schema`; for tables (CSV, Parquet, Arrow). Of an npz file `target` is
         the name of the target array, y if None.
     header : whether the first line of a CSV file names its columns; if not, their names are 1, 2, 3, ...
-    zero_based : whether columns of a LIBSVM file are counted from 0. None: if the first block names a column 0.
+    zero_based : whether columns of a LIBSVM file are counted from 0. None: from 0 if the first block has a column 0.
     schema : instead of target, drop, missing and encode: what is known of a table's columns. The blocks add to it.
     learning : False: to predict; see `tables.Table`.
     """
@@ -190,7 +190,7 @@ def _concatenated(name: str, blocks: Iterator[Block]) -> tuple[Any, Array]:
 
 @contextlib.contextmanager
 def _opened(source: str | Path, format: Format | None) -> Iterator[tuple[str, Any, Format]]:
-    """The name for messages, the decompressed file, and its format; errors of reading become sentences."""
+    """The name for messages, the decompressed file, and its format; errors of reading become a DataError."""
     name = "standard input" if str(source) == "-" else str(source)
     kind = _format(source, format)
     with contextlib.ExitStack() as stack:
@@ -212,7 +212,7 @@ def _opened(source: str | Path, format: Format | None) -> Iterator[tuple[str, An
 
 
 def _format(source: str | Path, format: Format | None) -> Format | None:
-    """The format; None for text on standard input, where the first line will tell."""
+    """The format; None for text on standard input, where it follows from the first line."""
     if format is not None and format not in FORMATS:
         raise DataError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
     if str(source) == "-":

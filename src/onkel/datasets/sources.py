@@ -1,7 +1,7 @@
 """The sets of the papers: what they are, and where they are published.
 
 Names, sizes and splits are those of the experiments. Checksums are given where the publisher's or a third party's are
-known; for the others the first download is trusted and recorded (see `fetch`), and sizes must agree with this table.
+known; for the others the first download is trusted and recorded (see `storage`), and sizes must agree with this table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Source:
     url : its address.
     format : "libsvm"; "csv" with a header; "table", numbers without header.
     target : target column: a name of the header, or the position in a table, from 1.
-    drop : columns of a CSV file that are no features.
+    drop : columns of a CSV file that are not features.
     member : the file's name inside an archive (.zip, .tgz).
     sha256 : of the file as published, where known.
     """

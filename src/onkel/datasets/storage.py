@@ -3,8 +3,8 @@
 Layout of an npz file: X (float32), or data, indices, indptr and shape of a CSR matrix; y; n_train where there is an
 official split; perms, the published row orders, where they are known.
 
-A checksum that is known beforehand must be met. Where none is known, the first download is trusted; the manifest
-records what came, and a later download must be the same.
+A known checksum must match. If none is known, the first download is trusted; the manifest records its checksum, which
+later downloads must match.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DOWNLOADS = "downloads"
 
 
 def folder() -> Path:
-    """ONKEL_DATA, else the user's cache."""
+    """The data folder: the environment variable ONKEL_DATA, else the user's cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(os.environ.get("ONKEL_DATA") or cache / "onkel").expanduser()
 

@@ -1,4 +1,4 @@
-"""Streams: examples in their order, the task they pose, and the scales they can be brought to."""
+"""Streams: examples in an order, their task, and how to scale them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Array = NDArray[Any]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 TASKS: tuple[Task, ...] = get_args(Task)
 
-_MOST_CLASSES = 26  # an alphabet of labels; more different whole numbers than that are taken for measurements
+_MOST_CLASSES = 26  # the letters of the alphabet; targets with more different whole numbers than that are measurements
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Stream:
-    """Examples in the order they arrived, and the task they pose.
+    """Examples in the order in which they arrived, and their task.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Stream:
     ordered : whether the order carries meaning (time, drift), so that shuffling would destroy the stream.
     n_train : size of the official training part, the first rows; None if there is no official split.
     orders : (k, n) row orders that were published with the data; None if there are none.
-    bayes : the Bayes error (share of mistakes, or RMSE), where the law behind the stream is known.
+    bayes : the Bayes error (share of mistakes, or RMSE), if the distribution of the stream is known.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Stream:
         return self.part(slice(self.n_train, None))
 
     def part(self, rows: slice | Array) -> Stream:
-        """Some rows, in their order. Published orders and the split, which speak of all rows, are left behind."""
+        """Some rows, in their order, without the published orders and the official split, which are for all rows."""
         some = copy.copy(self)  # unchecked: a test part may have one class only
         for name, value in (("X", self.X[rows]), ("y", self.y[rows]), ("n_train", None), ("orders", None)):
             object.__setattr__(some, name, value)
@@ -105,7 +105,7 @@ class Stream:
         return self.part(np.sort(rows[:-held])), self.part(np.sort(rows[-held:]))
 
     def order(self, number: int = 0, *, seed: int | None = None) -> NDArray[np.intp]:
-        """Row numbers of order `number`: without a seed the published one, if there is, else shuffled.
+        """Row numbers of order `number`: without a seed the published order, if there is one; else a shuffled one.
 
         A shuffled order depends only on the seed (None: 0), the number, and how many rows there are. An `ordered`
         stream has one order only, its own.
@@ -117,11 +117,11 @@ class Stream:
         return np.random.default_rng([seed or 0, number]).permutation(len(self))
 
     def count_orders(self, wanted: int) -> int:
-        """How many of the wanted orders there are: an `ordered` stream has one only."""
+        """How many of the wanted orders there are: an `ordered` stream has only one."""
         return 1 if self.ordered else wanted
 
     def scaled(self, how: Scale = "standard", *, target: bool = True) -> Stream:
-        """The stream with comparable columns.
+        """The stream with columns of comparable size.
 
         The statistics are those of the whole stream, which no online learner could know; the description says so.
 

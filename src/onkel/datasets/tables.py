@@ -1,8 +1,8 @@
 """From the columns of a table to features and targets, block by block: numbers, texts, missing values, labels.
 
 The first block decides which columns are numbers and which are texts, and likewise for the target; a later cell that
-does not fit raises an error with its place. Missing values are filled with means of the rows before, so nothing looks
-ahead.
+does not fit raises an error with its place. Missing values are filled with means of the rows before, so no later
+row is used.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Block:
 
 @dataclass
 class Schema:
-    """What must be known of a table to read another like it; `Table` fills in what its rows say.
+    """What must be known of a table to read another one with the same columns; `Table` fills it in.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Schema:
         the first value), "drop" leaves the row out.
     encode : what becomes of texts: None refuses them, "onehot" makes a feature of every text of a column, "hash" maps
         all texts to 1024 features.
-    features : names of the columns that are features, in the order a model knows them; None: not known yet.
+    features : names of the feature columns, in the order of the model's features; None: not known yet.
     texts : those of them that hold texts.
     words : the feature of each (column, text), with "onehot".
     sums, counts : of the values of each feature column so far.
@@ -121,7 +121,7 @@ class Table:
     source : name of the file, for messages.
     names : of the columns.
     schema : what is known of them; learned here as rows come.
-    learning : False: to predict. Nothing is learned of the columns, and targets are NaN where there are none.
+    learning : False: to predict. The schema is not changed, and missing targets are NaN.
     """
 
     def __init__(self, source: str, names: Sequence[str], schema: Schema, learning: bool = True) -> None:
@@ -143,7 +143,7 @@ class Table:
         self.read = self.filled = self.dropped = 0
 
     def wanted(self) -> list[int]:
-        """Of each column: 0 not needed, 1 numbers, 2 texts or not known yet."""
+        """For each column: 0 if it is not needed, 1 for numbers, 2 for texts or if not known yet."""
         wanted = [0] * len(self.names)
         numbers, texts = ([], self.kept) if self.schema.texts is None else self._kinds()
         for kind, columns in ((1, numbers), (2, texts), (2, [self.target] if self.target >= 0 else [])):
@@ -200,7 +200,7 @@ class Table:
         return values
 
     def _refuse_texts(self, texts: list[int], columns: Sequence[Cells], place: Place) -> None:
-        """Refuse texts if none were asked for, or if they are no categories."""
+        """Raise an error for texts if `encode` is None, or if they are not categories."""
         for j in texts if self.schema.encode == "onehot" else ():
             different, n = len(set(columns[j])), len(columns[j])
             if different > max(_FEW_TEXTS, n / 2):

@@ -1,8 +1,8 @@
-"""Follower: a learner along a stream. It may stop at any time, and go on where it stopped.
+"""Follower: a learner that learns a stream block by block. It may stop at any time, and continue where it stopped.
 
-It scales features and real targets by what it has seen so far, takes in new classes and columns as they come, counts
-its errors, and writes all of that into the model's file. How the stream is cut into blocks changes nothing, to the last
-bit: a run that was interrupted and resumed ends with the same model as one that was not.
+It scales features and real targets by what it has seen so far, accepts new classes and columns, counts its errors, and
+saves all of this in the model's file. The result is the same bit for bit, however the stream is cut into blocks: a run
+that was interrupted and resumed ends with the same model as one that was not.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Follower:
             return X
         return np.asarray(X, float)
 
-    # -- asking
+    # -- predicting
 
     def predict(self, X: Any) -> list[Any]:
         """Predictions for the rows, without learning."""
@@ -134,7 +134,7 @@ class Follower:
 
     @property
     def trace(self) -> Trace:
-        """What the run looked like: at most 200 points, farther apart the longer it is."""
+        """The run as a `Trace` of at most 200 points; the longer the run, the farther apart they are."""
         seen, total, size, seconds = (np.array(column) for column in zip(*self._curve, strict=True))
         return Trace(self.task, seen, total.astype(float), size, seconds)
 
@@ -147,7 +147,7 @@ class Follower:
     # -- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write model, scales and counts. The file appears whole or not at all, and `onkel.load` reads its model."""
+        """Write model, scales and counts. The file is written whole or not at all; `onkel.load` reads its model."""
         path = Path(path)
         remove_leftovers(path)
         arrays, config = self.model.state()

@@ -1,7 +1,7 @@
 """Measures of predictions beyond mistakes and squared errors: `MEASURES` has them by name.
 
-Each is updated with the predictions of a block and returns its value over all predictions so far. It is NaN if the task
-is another one, or if the learner does not give the scores or probabilities that it needs.
+Each is updated with the predictions of a block and returns its value over all predictions so far. It is NaN for the
+other task, or if the learner does not give the scores or probabilities that it needs.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Array = NDArray[Any]
 
 
 class Measure:
-    """A number for all predictions so far."""
+    """A number that is computed from all predictions so far."""
 
     def add(self, answers: Answers, y: Array, classes: Array | None) -> float:
-        """Take further answers and their true targets; the value now."""
+        """Add predictions and their true targets; returns the value over all predictions so far."""
         raise NotImplementedError
 
 
@@ -100,7 +100,7 @@ class AUC(Measure):
 
 
 def _ordered(above: Array, below: Array) -> float:
-    """How many pairs have above > below, ties counting half; both are sorted."""
+    """The number of pairs with above > below, ties counting half; both arrays are sorted."""
     few, many = (above, below) if len(above) <= len(below) else (below, above)
     least, most = np.searchsorted(many, few), np.searchsorted(many, few, side="right")
     less = float((least + most).sum()) / 2

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: sections, sortable tables, charts; light, dark, on a phone, and printed.
+"""One self-contained HTML page: sections, sortable tables, charts; for light and dark mode, phones and print.
 
 The frame is page.html and the style page.css; page.js sorts tables and draws the charts of `plots.chart`.
 
@@ -23,7 +23,7 @@ from onkel.evaluation import plots
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A part of a page; the body is HTML, such as `paragraph`, `table`, `definitions` and `plots.chart` return."""
+    """A part of a page; its body is HTML, as `paragraph`, `table`, `definitions` and `plots.chart` return."""
 
     heading: str
     body: str

@@ -84,7 +84,7 @@ class Panel:
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """A stretch of numbers, `low` to `high`, with round marks inside."""
+    """The interval of numbers from `low` to `high`, with round numbers inside as ticks."""
 
     low: float
     high: float
@@ -148,7 +148,7 @@ def _data(panels: Sequence[Panel]) -> str:
 
 
 def _panel_data(panel: Panel, names: Sequence[str]) -> dict[str, Any]:
-    """The lines in the order of the names; an x that all share is written once."""
+    """The data of the lines, in the order of the names; if all have the same x, it is written once."""
     words = {field.name: getattr(panel, field.name) for field in dataclasses.fields(panel) if field.name != "lines"}
     lines = {line.name: line for line in panel.lines}
     common = panel.lines[0].x
@@ -178,7 +178,7 @@ def style_sheet() -> str:
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places in [0, 1] nearest to the wanted ones (least squares) that keep their order and a gap."""
+    """The places in [0, 1] nearest to the wanted ones (least squares) with the same order and at least this gap."""
     order = np.argsort(wanted, kind="stable")
     steps = gap * np.arange(len(order))
     room = max(0.0, 1.0 - gap * (len(order) - 1))
@@ -244,7 +244,7 @@ def trail(
 
     Parameters
     ----------
-    model : an estimator, as RRFClassifier, or OMKCClassifier for "weights_"; it goes on learning
+    model : an estimator, as RRFClassifier, or OMKCClassifier for "weights_"; it continues to learn
     X, y : the rows and targets to learn from
     attribute : what to watch, an array of one axis
     names : of the lines (default: the model's kernels for "weights_", its feature names, or numbers)
@@ -294,7 +294,7 @@ def figure(
     across = _log_axis(ends) if log else axis(0.0, float(ends.max()), about=7, whole=True)
 
     def place(x: Any, y: Any) -> tuple[Floats, Floats]:
-        """Where points lie on the paper."""
+        """The coordinates of points in the picture."""
         with np.errstate(divide="ignore"):  # 0 lies infinitely far to the left, and is not drawn
             values = np.log10(x) if log else np.asarray(x)
         return _LEFT + (_RIGHT - _LEFT) * across.share(values), bottom - height * down.share(y)
@@ -332,7 +332,7 @@ def figure(
 
 
 def _end(line: Line, x: float, y: float, target: float) -> str:
-    """A leader from the end of a line to its name; if it ends before the others, a point, as a leader would cross them."""
+    """A leader from the end of a line to its name; if it ends early, only a point: a leader would cross other lines."""
     if not math.isfinite(line.y[-1]):
         return ""
     if x < _RIGHT - 1:
@@ -357,7 +357,7 @@ def _look(line: Line) -> str:
 
 
 def _dash(number: int) -> str:
-    """Lines of one colour are told apart by their dashes."""
+    """The dash pattern of a line; lines of the same colour have different ones."""
     return _DASHES[number // COLOURS % len(_DASHES)]
 
 

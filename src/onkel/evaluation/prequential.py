@@ -1,8 +1,8 @@
-"""Test, then train: how well one learner predicts each example before it learns from it.
+"""Prequential evaluation (test, then train): how well a learner predicts each example before it learns from it.
 
-onkel's estimators are asked through `learn`, which returns the scores made before each update. Estimators of
-scikit-learn (`partial_fit`, `predict`) and river (`learn_one`, `predict_one`) are asked example by example, and so is
-every learner where labels arrive late.
+onkel's estimators predict through `learn`, which returns the scores made before each update. Estimators of
+scikit-learn (`partial_fit`, `predict`) and river (`learn_one`, `predict_one`) predict example by example, and so
+does every learner if labels arrive late.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def evaluate(
 
     Parameters
     ----------
-    model : goes on from what it knows and is changed; give a fresh one for a fresh run.
+    model : it continues from what it has learned, and is changed; pass a new one for a new run.
     X, y : the stream; X dense or sparse.
     checkpoints : evaluation points: their number (evenly spread), or the numbers of examples seen. The end is always
         one of them. They do not change what is learned.
     classes : all labels of the stream (default: those of y), declared to the learner before it begins.
-    task : default: what the model says of itself.
+    task : default: the task of the model.
     delay : how many further examples are predicted before the label of one arrives and is learned from. Labels
         that are still missing at the end arrive then.
     measures : names of `onkel.evaluation.measures.MEASURES` to compute as well. Learners of scikit-learn and river
@@ -97,7 +97,7 @@ def evaluate(
 
 
 def timed(asked: Protocol, X: Any, y: Array, begin: int, end: int, delay: int = 0) -> tuple[Answers | None, float]:
-    """The answers to the rows from `begin` to `end`, None if the learner diverged, and the seconds they took."""
+    """The predictions for the rows from `begin` to `end` (None if the learner diverged), and the seconds they took."""
     clock = time.perf_counter()
     try:
         if delay == 0:
@@ -112,7 +112,7 @@ def timed(asked: Protocol, X: Any, y: Array, begin: int, end: int, delay: int = 
 
 
 def _test(asked: Protocol, X: Any, y: ArrayLike, task: Task) -> float:
-    """The error of what was learned on other examples."""
+    """The error of the finished learner on test examples."""
     y = np.asarray(y)
     return float(error_of(accumulated(0.0, errors(asked.ask(as_matrix(X)).predicted, y, task)), len(y), task))
 

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-    """What a learner said of some examples.
+    """The predictions of a learner for some examples.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ def _concatenated(parts: Sequence[Array | None]) -> Array | None:
 
 
 class Protocol:
-    """A learner and the way to ask it.
+    """A learner, with the same methods whichever library it is from.
 
     Parameters
     ----------
-    model : goes on from what it knows, and is changed.
+    model : it continues from what it has learned, and is changed.
     classes : all labels, sorted; None: it predicts numbers.
     detailed : whether scores and probabilities are wanted, where a further call is needed to get them.
     """
@@ -86,7 +86,7 @@ class Protocol:
         return Answers.concatenated(said)
 
     def untaught(self, n: int) -> Answers:
-        """The answers of a learner that has learned nothing: those of score 0."""
+        """The predictions of a learner that has learned nothing: those of score 0."""
         if self.classes is None:
             return Answers(np.zeros(n))
         m = len(self.classes)
@@ -116,7 +116,7 @@ class ByScores(Protocol):
         return self.answers(self.model.learn(X, y, **self.declared))
 
     def answers(self, scores: Any) -> Answers:
-        """What scores say."""
+        """The predictions that follow from scores."""
         scores = np.asarray(scores, dtype=np.float64)
         if self.classes is None:
             return Answers(scores)
@@ -168,7 +168,7 @@ class DictByDict(Protocol):
 
 
 def protocol(model: Any, classes: Array | None, detailed: bool = False) -> Protocol:
-    """The way to ask this learner; the arguments are those of `Protocol`."""
+    """The protocol of this learner; the arguments are those of `Protocol`."""
     if hasattr(model, "learn"):
         return ByScores(model, classes, detailed)
     if hasattr(model, "partial_fit") and hasattr(model, "predict"):
@@ -179,7 +179,7 @@ def protocol(model: Any, classes: Array | None, detailed: bool = False) -> Proto
 
 
 def task_of(model: Any) -> Task:
-    """What the model says of itself."""
+    """The task of the model: "classification" or "regression"."""
     if hasattr(model, "__sklearn_tags__"):
         if sklearn.base.is_classifier(model):
             return "classification"

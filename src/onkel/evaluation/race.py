@@ -44,7 +44,7 @@ def race(
     ----------
     models : learners by name; they are copied, never changed.
     X, y : the examples; or a `Stream` alone.
-    task : of X and y: default, what the models say of themselves.
+    task : of X and y; default: the task of the models.
     options : as of `laps`.
 
     Examples
@@ -89,10 +89,10 @@ def laps(
         there are any; then seed 0).
     limit : learn only the first so many examples of each order.
     test : examples to test the finished learners on; `Stream.split` makes such a part.
-    n_jobs : laps that run side by side (None: one, -1: one for each core), with the same results whatever it is,
-        but for the times. They are threads, as native learners can share a process; for processes put the
+    n_jobs : laps that run in parallel (None: one, -1: one for each core); except for the times, the results do not
+        depend on it. They are threads, as native learners can share a process; for processes put the
         call in `with joblib.parallel_config(backend="loky"):`.
-    progress : called at every checkpoint with the lap so far; side by side, with each finished lap.
+    progress : called at every checkpoint with the lap so far; in parallel, with each finished lap.
     options : `checkpoints`, `delay`, `measures`, as of `evaluate`.
     """
     options |= {"classes": stream.classes, "task": stream.task, "test": None if test is None else (test.X, test.y)}

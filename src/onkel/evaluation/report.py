@@ -31,7 +31,7 @@ _WINDOW = 0.1  # of the stream: what counts as recent
 
 
 def environment() -> dict[str, str]:
-    """What a measured time depends on: onkel and its engine, Python, NumPy, the processor, and the day."""
+    """What measured times depend on: onkel and its engine, Python, NumPy, the processor, and the day."""
     return {
         "onkel": f"{__version__}, {native.description()} engine",
         "Python": platform.python_version(),
@@ -208,7 +208,7 @@ def summary(race: Standings) -> str:
 def panels(race: Standings, numbers: Mapping[str, int]) -> list[plots.Panel]:
     """What a race can draw: errors against examples and time, further measures, sizes, times.
 
-    `numbers` are those of the lines.
+    `numbers` has the number of each learner's line (`plots.Line`).
     """
     name = measure(race.stream.task)
     over = f", mean of {race.orders} orders" if race.orders > 1 else ""

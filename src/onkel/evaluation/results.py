@@ -116,8 +116,8 @@ class Standings:
         """p-values of the difference from the best learner, by name.
 
         Two-sided paired t-tests of the final errors over the orders that both have finished, corrected for their
-        number (Holm). The best, learners that diverged, and those with fewer than two orders have none. The orders
-        are of the same examples: what is tested is whether the ranking holds on further orders of them.
+        number (Holm). The best, learners that diverged, and those with fewer than two orders have none. All orders
+        have the same examples; the test is whether the ranking would hold on further orders of them.
         """
         best, *others = self.results[:1] + tuple(r for r in self.results[1:] if math.isfinite(r.error))
         raw = {other.name: p for other in others if (p := _paired(best, other)) is not None}

@@ -53,7 +53,7 @@ def trivial(y: ArrayLike, task: Task) -> float:
 
 
 def accumulated(total: float, errors: Array) -> float:
-    """A total and further errors, added one by one in the order of the stream: other sums would round differently."""
+    """The total after further errors, added one by one in the order of the stream: another may round otherwise."""
     if errors.dtype == bool:
         return total + np.count_nonzero(errors)
     for error in errors.tolist():

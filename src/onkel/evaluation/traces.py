@@ -1,4 +1,4 @@
-"""Traces: what the run of one learner looked like at its checkpoints."""
+"""Traces: the course of a run, as numbers at its checkpoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """What a run looked like at its checkpoints: but for `task`, arrays with one value per checkpoint.
+    """The course of a run: except `task`, `bytes` and `held_out`, arrays with one value per checkpoint.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Trace:
     size : number of support vectors; None if the learner does not report it (`n_support_`).
     seconds : time spent predicting and learning so far.
     measures : further measures of all predictions so far, by name; NaN where the learner does not allow them.
-    bytes : of the whole learner at the end, as pickle writes it; None if it cannot.
+    bytes : size of the learner at the end, as pickle writes it; None if it cannot be pickled.
     held_out : the error on examples that it never learned from, at the end; None if there were none.
     """
 
@@ -69,7 +69,7 @@ class Trace:
 
     @property
     def error(self) -> Floats:
-        """The figure of merit: mistakes per example, or the root mean squared error."""
+        """The error by which learners are compared: mistakes per example, or the root mean squared error."""
         return np.asarray(error_of(self.total, self.seen, self.task))
 
     @property

@@ -1,8 +1,8 @@
-"""Tune in one pass: many settings learn the same stream, the worse are dropped early, the best learns all of it.
+"""Tuning in one pass: many settings learn the same stream; bad ones are dropped early, and the best learns all of it.
 
 `tune` is successive halving on the prequential loss: every setting learns the same examples, and after parts of the
 stream that grow geometrically all settings but the best share are dropped. Nothing is learned twice; explicit features
-that several settings have in common are computed once; what is returned is the winner, fitted. `grid` makes the
+that several settings have in common are computed once. The result is the best setting, fitted. `grid` makes the
 settings, `GRIDS` has those of the papers.
 """
 
@@ -66,7 +66,7 @@ GRIDS: dict[str, Values] = {
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """One setting and how far it came.
+    """One setting, and how far it has learned.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """The outcome.
+    """The result of `tune`.
 
     Parameters
     ----------
@@ -146,8 +146,8 @@ def tune(
         examples, so a short stream may cost more.
     keep : the share of the settings that continues at each cut.
     classes : all labels of the stream (default: those of y).
-    task : default: what the models say of themselves.
-    n_jobs : settings that learn side by side, as threads (None: one, -1: one for each core).
+    task : default: the task of the models.
+    n_jobs : settings that learn in parallel, as threads (None: one, -1: one for each core).
     progress : called at each cut with the examples seen and the candidates that continue, the best first.
 
     Examples
@@ -182,7 +182,7 @@ def tune(
         learned = side_by_side(joblib.delayed(_further)([alive[i] for i in family], *stretch) for family in families)
         places = itertools.chain.from_iterable(families)
         judged = dict(zip(places, itertools.chain.from_iterable(learned), strict=True))
-        ranking = sorted((judged[place] for place in sorted(judged)), key=lambda one: one.total)  # of equals the first
+        ranking = sorted((judged[place] for place in sorted(judged)), key=lambda one: one.total)  # if equal, the first
         alive = [one for one in ranking[:left] if math.isfinite(one.total)]
         dropped = ranking[len(alive) :] + dropped
         if not alive:
@@ -271,7 +271,7 @@ def grid(model: Any, **values: Sequence[Any]) -> dict[str, Any]:
 def values(model: Any, name: str = "default", features: int = 1) -> dict[str, Sequence[Any]]:
     """The values of a grid of `GRIDS` for the parameters that this model has; `features` counts those of the stream.
 
-    A parameter is left out if the model refuses all its values, as when another setting leaves it without meaning.
+    A parameter is left out if the model refuses all its values, as for one without effect under its other settings.
     """
     if name not in GRIDS:
         raise ValueError(f"there is no grid {name!r}; there are {', '.join(GRIDS)}")

@@ -14,7 +14,7 @@ from onkel.updates.base import Round, Step, Update, along
 
 
 class AdaGrad(Update):
-    """w_j <- w_j - eta g_j / sqrt(sum of g_j^2 so far), g = slope z(x): a rate for each weight (Duchi et al. 2011)."""
+    """w_j <- w_j - eta g_j / sqrt(sum of g_j^2 so far), g = slope z(x): a step for each weight (Duchi et al. 2011)."""
 
     eta: float = 0.1
 
@@ -47,7 +47,7 @@ class AdaGrad(Update):
 
 
 class DistanceOverGradient(Update):
-    """A gradient step without eta: the largest |f| so far over the root of the sum of squared gradients (DoG).
+    """A gradient step of size largest |f| so far / root of the sum of squared gradients, so without eta (DoG).
 
     f <- f - eta_t * slope * k(x, .),  eta_t = max(max_s |f_s| / sqrt(V_t), 1 / sqrt(n_t)). Over the rounds with a
     slope, V_t is the sum of |slope|^2 k(x, x) and n_t the sum of k(x, x)^2 (Ivgi, Hinder, Carmon 2023). The lower bound

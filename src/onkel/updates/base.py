@@ -46,7 +46,7 @@ class Round:
 
 
 class Update(Part):
-    """How far to move, and how much to shrink."""
+    """How far to move, and how much to shrink f."""
 
     per_output: ClassVar[Mapping[str, str]] = {}  # entries of the memory that depend on the outputs, and their kind
 
