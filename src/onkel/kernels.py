@@ -111,14 +111,26 @@ class _Inner(Kernel):
 
 
 class Linear(_Inner):
-    """k(x, z) = <x, z>."""
+    """k(x, z) = <x, z>.
+
+    Examples
+    --------
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
 
     def shape(self, total: Array) -> Array:
         return total
 
 
 class Polynomial(_Inner):
-    """k(x, z) = (<x, z> + coef0)^degree."""
+    """k(x, z) = (<x, z> + coef0)^degree.
+
+    Examples
+    --------
+    >>> Polynomial(degree=2, coef0=1.0)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
 
     degree: int = 3
     coef0: float = 1.0
@@ -155,7 +167,13 @@ class _Width(Kernel):
 
 
 class Sigmoid(_Width):
-    """k(x, z) = tanh(gamma <x, z> + coef0); not positive definite for all gamma and coef0."""
+    """k(x, z) = tanh(gamma <x, z> + coef0); not positive definite for all gamma and coef0.
+
+    Examples
+    --------
+    >>> Sigmoid(gamma=0.5)([[1.0]], [[2.0]]).round(2)
+    array([[0.76]])
+    """
 
     coef0: float = 0.0
 
@@ -195,7 +213,14 @@ class _Decay(_Width):
 
 
 class Gaussian(_Decay):
-    """k(x, z) = exp(-gamma |x - z|^2); a width sigma corresponds to gamma = 1 / (2 sigma^2)."""
+    """k(x, z) = exp(-gamma |x - z|^2); a width sigma corresponds to gamma = 1 / (2 sigma^2).
+
+    Examples
+    --------
+    >>> Gaussian(gamma=0.5)([[0.0, 0.0], [1.0, 1.0]]).round(2)  # of all pairs of rows
+    array([[1.  , 0.37],
+           [0.37, 1.  ]])
+    """
 
     traits: ClassVar[tuple[str, ...]] = ("gaussian",)
 
@@ -216,7 +241,13 @@ class Gaussian(_Decay):
 
 
 class Laplacian(_Decay):
-    """k(x, z) = exp(-gamma |x - z|_1)."""
+    """k(x, z) = exp(-gamma |x - z|_1).
+
+    Examples
+    --------
+    >>> Laplacian(gamma=0.5)([[0.0, 0.0]], [[1.0, -1.0]]).round(2)
+    array([[0.37]])
+    """
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -235,7 +266,13 @@ class Laplacian(_Decay):
 
 
 class Cauchy(_Width):
-    """k(x, z) = prod_j 1 / (1 + gamma (x_j - z_j)^2)."""
+    """k(x, z) = prod_j 1 / (1 + gamma (x_j - z_j)^2).
+
+    Examples
+    --------
+    >>> Cauchy(gamma=1.0)([[0.0, 0.0]], [[1.0, 2.0]]).round(2)
+    array([[0.1]])
+    """
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -260,7 +297,13 @@ class Cauchy(_Width):
 
 
 class Constant(Kernel):
-    """k(x, z) = value; `kernel + 1` gives a learner an intercept."""
+    """k(x, z) = value; `kernel + 1` gives a learner an intercept.
+
+    Examples
+    --------
+    >>> Linear() + 1
+    Sum(kernels=(Linear(), Constant(value=1)))
+    """
 
     value: float = 1.0
 
@@ -300,7 +343,13 @@ class _Combination(Kernel):
 
 
 class Sum(_Combination):
-    """k = k_1 + k_2 + ..."""
+    """k = k_1 + k_2 + ...
+
+    Examples
+    --------
+    >>> (Linear() + Gaussian(0.5))([[1.0]])
+    array([[2.]])
+    """
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -311,7 +360,13 @@ class Sum(_Combination):
 
 
 class Product(_Combination):
-    """k = k_1 * k_2 * ..."""
+    """k = k_1 * k_2 * ...
+
+    Examples
+    --------
+    >>> (0.5 * Gaussian(0.5))([[1.0]])
+    array([[0.5]])
+    """
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:

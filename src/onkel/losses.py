@@ -124,6 +124,11 @@ class Mistake(MarginLoss):
 
     One output: a mistake is q <= 0, so a score of 0 is a mistake; with `strict_sign` a mistake is sgn(s) != y with
     sgn(0) = +1, as in some authors' programs. Several outputs: a mistake is argmax s != y.
+
+    Examples
+    --------
+    >>> Mistake()(1.0, np.array([-0.2]))  # value, and slope with respect to the score
+    (1.0, array([-1.]))
     """
 
     margin: float = 0.0
@@ -160,7 +165,15 @@ class Mistake(MarginLoss):
 
 
 class Hinge(MarginLoss):
-    """max(0, margin - q); with `closed` the slope at q = margin is -1, not 0."""
+    """max(0, margin - q); with `closed` the slope at q = margin is -1, not 0.
+
+    Examples
+    --------
+    >>> Hinge().of_margin(0.25)  # value and derivative
+    (0.75, -1.0)
+    >>> Hinge()(2, np.array([0.5, 0.0, 0.75]))[1]  # the slope: class 2 against its best rival, class 0
+    array([ 1.,  0., -1.])
+    """
 
     margin: float = 1.0
     closed: bool = False
@@ -190,7 +203,13 @@ class Hinge(MarginLoss):
 
 
 class SquaredHinge(MarginLoss):
-    """max(0, margin - q)^2 / 2."""
+    """max(0, margin - q)^2 / 2.
+
+    Examples
+    --------
+    >>> SquaredHinge().of_margin(0.5)
+    (0.125, -0.5)
+    """
 
     margin: float = 1.0
     threshold: ClassVar[str | None] = "margin"
@@ -208,7 +227,13 @@ class SquaredHinge(MarginLoss):
 
 
 class Logistic(MarginLoss):
-    """ln(1 + exp(-q))."""
+    """ln(1 + exp(-q)).
+
+    Examples
+    --------
+    >>> Logistic().of_margin(0.0)
+    (0.69, -0.50)
+    """
 
     traits: ClassVar[tuple[str, ...]] = ("logistic",)
 
@@ -222,7 +247,13 @@ class Logistic(MarginLoss):
 
 
 class Exponential(MarginLoss):
-    """exp(-q)."""
+    """exp(-q).
+
+    Examples
+    --------
+    >>> Exponential().of_margin(0.0)
+    (1.0, -1.0)
+    """
 
     def of_margin(self, q: float) -> tuple[float, float]:
         value = float(np.exp(-q))
@@ -252,7 +283,13 @@ class ResidualLoss(Loss):
 
 
 class Squared(ResidualLoss):
-    """r^2 / 2, but value and slope 0 inside the tube |r| <= epsilon; epsilon 0: no tube."""
+    """r^2 / 2, but value and slope 0 inside the tube |r| <= epsilon; epsilon 0: no tube.
+
+    Examples
+    --------
+    >>> Squared().of_residual(3.0), Squared(epsilon=4.0).of_residual(3.0)
+    ((4.5, 3.0), (0.0, 0.0))
+    """
 
     epsilon: float = 0.0
     threshold: ClassVar[str | None] = "epsilon"
@@ -271,7 +308,13 @@ class Squared(ResidualLoss):
 
 
 class Absolute(ResidualLoss):
-    """|r|."""
+    """|r|.
+
+    Examples
+    --------
+    >>> Absolute().of_residual(-3.0)
+    (3.0, -1.0)
+    """
 
     traits: ClassVar[tuple[str, ...]] = ("piecewise linear",)
 
@@ -284,7 +327,13 @@ class Absolute(ResidualLoss):
 
 
 class EpsilonInsensitive(ResidualLoss):
-    """max(0, |r| - epsilon)."""
+    """max(0, |r| - epsilon).
+
+    Examples
+    --------
+    >>> EpsilonInsensitive(0.5).of_residual(3.0)
+    (2.5, 1.0)
+    """
 
     epsilon: float = 0.1
     threshold: ClassVar[str | None] = "epsilon"
@@ -307,7 +356,13 @@ class EpsilonInsensitive(ResidualLoss):
 
 
 class Huber(ResidualLoss):
-    """r^2 / 2 for |r| <= delta, linear beyond."""
+    """r^2 / 2 for |r| <= delta, linear beyond.
+
+    Examples
+    --------
+    >>> Huber(1.0).of_residual(3.0)
+    (2.5, 1.0)
+    """
 
     delta: float = 1.0
 
@@ -329,7 +384,13 @@ class Huber(ResidualLoss):
 
 
 class Quantile(ResidualLoss):
-    """The pinball loss, minimal at the given quantile q: q |r| for scores below the target, (1 - q) |r| above."""
+    """The pinball loss, minimal at the given quantile q: q |r| for scores below the target, (1 - q) |r| above.
+
+    Examples
+    --------
+    >>> Quantile(0.75).of_residual(-1.0), Quantile(0.75).of_residual(1.0)
+    ((0.75, -0.75), (0.25, 0.25))
+    """
 
     quantile: float = 0.5
     traits: ClassVar[tuple[str, ...]] = ("piecewise linear",)

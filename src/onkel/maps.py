@@ -139,7 +139,15 @@ def _spectrum(kernel: Kernel, seed: int, components: int, keys: bytes) -> Array:
 
 
 class Fourier(Map):
-    """Random Fourier features of a Gaussian, Laplacian or Cauchy kernel (Rahimi, Recht 2007)."""
+    """Random Fourier features of a Gaussian, Laplacian or Cauchy kernel (Rahimi, Recht 2007).
+
+    Examples
+    --------
+    >>> Fourier(Gaussian(0.5), components=100).size  # a cosine and a sine for each component
+    200
+    >>> from onkel import ComposedClassifier, Features
+    >>> model = ComposedClassifier(hypothesis=Features(Fourier(Gaussian(0.5), components=100)))
+    """
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -166,6 +174,11 @@ class Reparameterized(Fourier):
     Each step is g <- g - eta dl/dg, clipped to -clip .. clip, with
     dl/dg_j = exp(g_j) x_j sum_n e_nj (dz_sin,n cos q_n - dz_cos,n sin q_n) / sqrt(D). An entry of dl/dg that is not a
     number counts as 0.
+
+    Examples
+    --------
+    >>> from onkel import ComposedClassifier, Features
+    >>> model = ComposedClassifier(hypothesis=Features(Reparameterized(Gaussian(0.5), eta=0.01)))
     """
 
     eta: float = 0.0
@@ -257,6 +270,11 @@ class Orthogonal(Rotated):
 
     With `structured` (SORF) the directions are sqrt(d) H D_1 H D_2 H D_3 with Hadamard matrices H and random signs D_i.
     They cost log d each but are slightly biased.
+
+    Examples
+    --------
+    >>> from onkel import ComposedClassifier, Features
+    >>> model = ComposedClassifier(hypothesis=Features(Orthogonal(Gaussian(0.5), components=100)))
     """
 
     structured: bool = False
@@ -291,6 +309,11 @@ class Fastfood(Rotated):
 
     H is a Hadamard matrix, B random signs, P a permutation, G Gaussian numbers; S gives the directions the lengths of
     Gaussian vectors.
+
+    Examples
+    --------
+    >>> from onkel import ComposedClassifier, Features
+    >>> model = ComposedClassifier(hypothesis=Features(Fastfood(Gaussian(0.5), components=100)))
     """
 
     @classmethod
@@ -328,6 +351,11 @@ class Nystrom(Part):
 
     The `rank` largest eigenvalues are kept (None: all) if they exceed 1e-10 times the largest. For examples in float32
     the limit is 1e-5, as smaller eigenvalues are lost in the rounding of their kernel values.
+
+    Examples
+    --------
+    >>> Nystrom(Linear()).transform(np.array([[4.0]]))  # of one landmark with k(x, x) = 4
+    array([[0.5]])
     """
 
     kernel: Kernel = Gaussian()

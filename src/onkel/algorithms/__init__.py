@@ -72,7 +72,15 @@ def estimators() -> dict[str, type[Estimator]]:
 
 
 def catalogue() -> list[Entry]:
-    """Every algorithm: its estimators, its names in the papers, its reference and its cost per round."""
+    """Every algorithm: its estimators, its names in the papers, its reference and its cost per round.
+
+    Examples
+    --------
+    >>> import onkel
+    >>> entries = {entry.name: entry for entry in onkel.catalogue()}
+    >>> entries["NORMA"].tasks, entries["NORMA"].cost
+    (('classification', 'regression', 'novelty detection'), 'n d')
+    """
     found: dict[str, dict[str, type[Estimator]]] = {}
     for name, cls in Estimator.registry.items():
         if not cls.paper:

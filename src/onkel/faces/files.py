@@ -18,6 +18,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote.
 
     Warns if the file was saved by a `Follower` (see onkel.evaluation) and also holds its scaler or column encoding.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import onkel
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     onkel.PAClassifier().fit([[0.0], [1.0]], [0, 1]).save(f"{folder}/model.onkel")
+    ...     model = onkel.load(f"{folder}/model.onkel")
+    >>> model.predict([[0.1], [0.9]])
+    array([0, 1])
     """
     arrays, config = read(path)
     model = restored(path, arrays, config)

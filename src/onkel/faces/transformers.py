@@ -155,6 +155,14 @@ class ReparameterizedTransformer(_Random):
     ----------
     widths : one number > 0 for each column, as `widths_` of an RRF model; None: those of the kernel
     kernel, components, random_state : see Transformer
+
+    Examples
+    --------
+    >>> from onkel import ReparameterizedTransformer
+    >>> features = ReparameterizedTransformer(kernel="gaussian", components=50, widths=[1.0, 1e-9])
+    >>> Z = features.fit_transform([[0.5, 1.0], [0.5, 7.0]])
+    >>> bool(abs(Z[0] - Z[1]).max() < 1e-6)  # the second column hardly counts
+    True
     """
 
     widths: Any = None
@@ -179,6 +187,14 @@ class OrthogonalTransformer(_Random):
     ----------
     structured : use Hadamard matrices (SORF), which cost log d per feature
     kernel, components, random_state : see Transformer
+
+    Examples
+    --------
+    >>> from onkel import OrthogonalTransformer
+    >>> from onkel.kernels import Gaussian
+    >>> Z = OrthogonalTransformer(kernel=Gaussian(1.0), components=2000).fit_transform([[0.0, 1.0], [0.5, 1.0]])
+    >>> round(float(Z[0] @ Z[1]), 1), Gaussian(1.0)([[0.0, 1.0]], [[0.5, 1.0]]).round(1)
+    (0.8, array([[0.8]]))
     """
 
     structured: bool = False
@@ -193,6 +209,14 @@ class FastfoodTransformer(_Random):
     Parameters
     ----------
     kernel, components, random_state : see Transformer
+
+    Examples
+    --------
+    >>> from onkel import FastfoodTransformer
+    >>> from onkel.kernels import Gaussian
+    >>> Z = FastfoodTransformer(kernel=Gaussian(1.0), components=2000).fit_transform([[0.0, 1.0], [0.5, 1.0]])
+    >>> round(float(Z[0] @ Z[1]), 1), Gaussian(1.0)([[0.0, 1.0]], [[0.5, 1.0]]).round(1)
+    (0.8, array([[0.8]]))
     """
 
     def _map(self, kernel: Kernel) -> Map:
@@ -209,6 +233,15 @@ class NystromTransformer(Transformer):
     landmarks : "kmeans" (means of the rows), "random" (some of the rows), "first" (the first rows), or an array of rows
     rank : number of features, those of the largest eigenvalues; None: all with eigenvalues that are not negligible
     kernel, components, random_state : see Transformer
+
+    Examples
+    --------
+    >>> from onkel import NystromTransformer
+    >>> from onkel.kernels import Polynomial
+    >>> X = [[0.0, 1.0], [0.5, 1.0], [2.0, -1.0]]
+    >>> Z = NystromTransformer(kernel=Polynomial(2), landmarks="first").fit_transform(X)
+    >>> bool(abs(Z @ Z.T - Polynomial(2)(X)).max() < 1e-9)  # exact, as all rows are landmarks
+    True
     """
 
     landmarks: Any = "kmeans"

@@ -31,7 +31,16 @@ class Unlimited(Budget):
 
 
 class Expansion(Hypothesis):
-    """f(x) = sum_i coef_i k(x_i, x); a budget decides how new terms enter."""
+    """f(x) = sum_i coef_i k(x_i, x); a budget decides how new terms enter.
+
+    Examples
+    --------
+    >>> from onkel import ComposedRegressor, Expansion
+    >>> from onkel.budgets import RemoveOldest
+    >>> model = ComposedRegressor(hypothesis=Expansion(Gaussian(0.5), RemoveOldest(2)))
+    >>> model.fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0]).n_support_
+    2
+    """
 
     kernel: Kernel = Gaussian()
     budget: Budget = Unlimited()

@@ -121,7 +121,15 @@ class Weights(Function):
 
 
 class Features(Hypothesis):
-    """f(x) = sum_i coef_i z_i(x), linear in the features of a map."""
+    """f(x) = sum_i coef_i z_i(x), linear in the features of a map.
+
+    Examples
+    --------
+    >>> from onkel import ComposedRegressor, Features
+    >>> model = ComposedRegressor(hypothesis=Features(Fourier(Gaussian(0.5), components=100)))
+    >>> model.fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0]).coef_.shape
+    (1, 200)
+    """
 
     map: Map = Fourier()
     traits: ClassVar[tuple[str, ...]] = ("append-only", "average", "explicit")

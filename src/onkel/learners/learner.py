@@ -44,6 +44,17 @@ class Learner(Composed):
     seed : seed of the random choices
     columns, dtype, sparse : number of columns, type and form of the rows; see `Basis`
     keys : a number for each column, from which random features are drawn (default: its index)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onkel import Expansion, Learner
+    >>> from onkel.losses import Hinge
+    >>> from onkel.updates import Perceptron
+    >>> learner = Learner(Expansion(), Hinge(), Perceptron(), columns=1)
+    >>> scores, _ = learner.learn(np.array([[0.0], [1.0]]), np.array([-1.0, 1.0]))
+    >>> learner.n, learner.t
+    (2, 2)
     """
 
     def __init__(

@@ -64,6 +64,14 @@ def use_engine(engine: str) -> Iterator[None]:
     """While the block runs, new learners use "python", "native", or the fastest available engine ("auto").
 
     The choice holds for the whole process: learners that other threads make meanwhile use it, too.
+
+    Examples
+    --------
+    >>> import onkel
+    >>> with onkel.use_engine("python"):
+    ...     model = onkel.PAClassifier().fit([[0.0], [1.0]], [0, 1])
+    >>> model.engine_
+    'python'
     """
     global _choice
     if engine not in _CHOICES:
