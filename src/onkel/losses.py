@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from onkel.core.part import Part, Words
+from onkel.core.scores import margins, rival
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -63,13 +64,6 @@ class Loss(Part):
         return moved
 
 
-def rival(y: int, s: Array) -> int:
-    """The class other than y with the best score; lowest index on ties."""
-    others = s.copy()
-    others[y] = -np.inf
-    return int(np.argmax(others))
-
-
 def _check_pair(loss: Loss, name: str) -> None:
     """Raise TypeError if that method returns no derivative."""
     try:
@@ -101,21 +95,19 @@ class MarginLoss(Loss):
             slope[0] = derivative * y
         else:
             label = int(y)
-            other = rival(label, s)
+            other = rival(s, label)
             value, derivative = self.of_margin(s[label] - s[other])
             slope[label], slope[other] = derivative, -derivative
         return value, slope
 
     def each(self, y: float, S: Array) -> tuple[Array, Array]:
-        slopes, at, label = np.zeros_like(S), np.arange(len(S)), int(y)
+        slopes, targets = np.zeros_like(S), np.full(len(S), y)
+        values, derivatives = np.array([self.of_margin(q) for q in margins(S, targets).tolist()]).T
         if S.shape[1] == 1:
-            values, derivatives = np.array([self.of_margin(q) for q in (y * S[:, 0]).tolist()]).T
             slopes[:, 0] = derivatives * y
         else:
-            others = np.where(np.arange(S.shape[1]) == label, -np.inf, S).argmax(axis=1)
-            margins = S[:, label] - S[at, others]
-            values, derivatives = np.array([self.of_margin(q) for q in margins.tolist()]).T
-            slopes[:, label], slopes[at, others] = derivatives, -derivatives
+            own = np.arange(len(S)), targets.astype(int)
+            slopes[own], slopes[own[0], rival(S, own)] = derivatives, -derivatives
         return values, slopes
 
 
@@ -152,7 +144,7 @@ class Mistake(MarginLoss):
             slope[0] = -y * wrong
         else:
             label = int(y)
-            other = rival(label, s)
+            other = rival(s, label)
             wrong = int(np.argmax(s)) != label or (self.margin > 0 and s[label] - s[other] <= self.margin)
             slope[label], slope[other] = -1.0 * wrong, 1.0 * wrong
         return float(wrong), slope

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onkel.core.part import Memory
+from onkel.core.scores import margins
 from onkel.hypotheses.terms import Budget, Terms
 from onkel.updates.base import Round
 
@@ -78,12 +79,7 @@ def own_output(coef: Array) -> Array:
 
 def own_margins(coef: Array, scores: Array) -> Array:
     """The margin of each term's own example, given its scores; its label follows from `coef`, for perceptron steps."""
-    if coef.shape[1] == 1:
-        return np.sign(coef[:, 0]) * scores[:, 0]
-    i, own = np.arange(len(coef)), own_output(coef)
-    others = scores.copy()
-    others[i, own] = -np.inf
-    return np.asarray(scores[i, own] - others.max(axis=1))
+    return margins(scores, own_output(coef) if coef.shape[1] > 1 else np.sign(coef[:, 0]))
 
 
 def removed(values: Array, i: int) -> Array:

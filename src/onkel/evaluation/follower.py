@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from onkel.core import state
 from onkel.core.files import remove_leftovers
 from onkel.core.outputs import cuts
-from onkel.core.scores import decided
+from onkel.core.scores import predicted
 from onkel.datasets.tables import Schema
 from onkel.evaluation.protocols import task_of
 from onkel.evaluation.scale import RunningScale
@@ -89,9 +89,7 @@ class Follower:
         return guess + self._decide(scores)[1:]
 
     def _decide(self, scores: Array) -> list[Any]:
-        classes = self.classes
-        said = np.repeat(classes, len(scores)) if len(classes) == 1 else classes[decided(scores)]
-        return list(said.tolist())
+        return list(predicted(self.classes, scores).tolist())
 
     @property
     def classes(self) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.core.scores import margins
 from onkel.evaluation.protocols import Answers
 
 Array = NDArray[Any]
@@ -68,12 +69,8 @@ class HingeLoss(PerExample):
     def values(self, answers: Answers, y: Array, classes: Array | None) -> Array | None:
         if answers.scores is None or classes is None:
             return None
-        true = np.searchsorted(classes, y)
-        if answers.scores.ndim == 1:
-            return np.maximum(0.0, 1.0 - np.where(true == 1, answers.scores, -answers.scores))
-        rivals = answers.scores.copy()
-        rivals[np.arange(len(y)), true] = -np.inf
-        margin = answers.scores[np.arange(len(y)), true] - rivals.max(axis=1)
+        scores, true = answers.scores, np.searchsorted(classes, y)
+        margin = margins(scores[:, None], 2.0 * true - 1.0) if scores.ndim == 1 else margins(scores, true)
         return np.asarray(np.maximum(0.0, 1.0 - margin))
 
 

@@ -15,7 +15,7 @@ import sklearn.base
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from onkel.core.scores import decided, probabilities
+from onkel.core.scores import predicted, probabilities
 from onkel.datasets.stream import Task
 
 Array = NDArray[Any]
@@ -91,7 +91,7 @@ class Protocol:
             return Answers(np.zeros(n))
         m = len(self.classes)
         scores = np.zeros(n) if m == 2 else np.zeros((n, m))
-        return Answers(self.classes[decided(scores)], scores, np.full((n, m), 1 / m))
+        return Answers(predicted(self.classes, scores), scores, np.full((n, m), 1 / m))
 
 
 class ByScores(Protocol):
@@ -121,7 +121,7 @@ class ByScores(Protocol):
         if self.classes is None:
             return Answers(scores)
         probable = hasattr(self.model, "predict_proba")
-        return Answers(self.model.classes_[decided(scores)], scores, probabilities(scores) if probable else None)
+        return Answers(predicted(self.model.classes_, scores), scores, probabilities(scores) if probable else None)
 
 
 class RowByRow(Protocol):

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from onkel.core import optional
 from onkel.core.outputs import cuts
-from onkel.core.scores import decided, probabilities
+from onkel.core.scores import predicted, predicted_one, probabilities
 from onkel.faces import border, labels
 from onkel.faces.estimator import Array, Estimator, Examples
 from onkel.faces.labels import Labels
@@ -97,11 +97,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The class of each row; with two classes, a score of 0 predicts `classes_[1]`."""
-        return self._decided(self._scores(X))
-
-    def _decided(self, scores: Array) -> Array:
-        classes = self.classes_
-        return np.repeat(classes, len(scores)) if len(classes) == 1 else np.asarray(classes[decided(scores)])
+        return predicted(self.classes_, self._scores(X))
 
     def _has_probabilities(self) -> bool:
         recipe = self._learned.recipe if self._learned else self
@@ -153,11 +149,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         learned: Learned | None = self._learned
         if learned is None:
             return None
-        scores = learned.score_one(x)
-        known = [*learned.labels.targets]  # type: ignore[union-attr]
-        if len(scores) == 1:
-            return known[-1] if scores[0] >= 0 else known[0]
-        return known[scores.index(max(scores))]
+        return predicted_one([*learned.labels.targets], learned.score_one(x))  # type: ignore[union-attr]
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each class (logistic models)."""
