@@ -39,6 +39,18 @@ class Sums:
         square = self.squares / np.maximum(self.count, 1)
         return np.asarray(np.sqrt(np.maximum(square - self.mean**2, _ROUNDING * square)))
 
+    @property
+    def inverse_deviation(self) -> Array:
+        """1 / standard deviation; 0 for a column that never varied."""
+        deviation = self.deviation
+        return np.asarray(np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0))
+
+    def standardised(self, differences: Array) -> Array:
+        """Differences from the first row, brought to mean 0 and deviation 1; 0 for a column that never varied."""
+        deviation = self.deviation
+        varies = deviation > 0
+        return np.where(varies, (differences - self.mean) / np.where(varies, deviation, 1.0), 0.0)
+
     def rows(self, which: slice) -> Sums:
         """Those at some of several points."""
         return Sums(self.count[which], self.sums[which], self.squares[which])
@@ -60,6 +72,10 @@ class Moments:
     def now(self) -> Sums:
         """The sums after the last row."""
         return Sums(self.count, self.sums, self.squares)
+
+    def mean_at(self, sums: Sums) -> Array:
+        """The mean at the points of `sums`, which are of this object; 0 before the first row."""
+        return sums.mean + np.where(sums.count > 0, self.first, 0.0)
 
     def begin(self, row: Array) -> None:
         """Make this the row from which differences are taken."""

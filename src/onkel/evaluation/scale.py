@@ -49,11 +49,11 @@ class RunningScale:
 
     def _learned(self, X: Floats) -> Floats:
         differences, sums = self._added(X)
-        return _standardised(differences, sums.rows(slice(1, None)))
+        return sums.rows(slice(1, None)).standardised(differences)
 
     def _applied(self, X: Floats) -> Floats:
         self._check(X)
-        return _standardised(X - self._moments.first, self._moments.now)
+        return self._moments.now.standardised(X - self._moments.first)
 
     def _added(self, X: Floats) -> tuple[Floats, Sums]:
         if self._moments.count == 0:
@@ -65,14 +65,13 @@ class RunningScale:
         """Learn from a target; returns it scaled, and its mean and deviation before each example, for predictions."""
         differences, sums = self._added(np.asarray(y, float)[:, None])
         before = sums.rows(slice(-1))
-        mean = before.mean + np.where(before.count > 0, self._moments.first, 0.0)
-        scaled = _standardised(differences, sums.rows(slice(1, None)))
-        return scaled[:, 0], mean[:, 0], before.deviation[:, 0]
+        scaled = sums.rows(slice(1, None)).standardised(differences)
+        return scaled[:, 0], self._moments.mean_at(before)[:, 0], before.deviation[:, 0]
 
     @property
     def mean(self) -> Floats:
         """Mean of every column so far."""
-        return self._moments.now.mean + self._moments.first
+        return self._moments.mean_at(self._moments.now)
 
     @property
     def deviation(self) -> Floats:
@@ -107,9 +106,3 @@ def scales_for(X: Any, schema: Schema, task: Task) -> tuple[RunningScale | None,
     scaled = schema.texts or not scipy.sparse.issparse(X)
     features = RunningScale(schema.numbers if schema.texts else None) if scaled else None
     return features, RunningScale() if task == "regression" else None
-
-
-def _standardised(differences: Floats, sums: Sums) -> Floats:
-    deviation = sums.deviation
-    varies = deviation > 0
-    return np.where(varies, (differences - sums.mean) / np.where(varies, deviation, 1.0), 0.0)

@@ -75,7 +75,7 @@ class Scaled(Engine):
             block = slice(start, start + step)
             differences, sums = self.inputs.add(X[block], counted[block])
             after = sums.rows(slice(1, None))
-            Z[block] = differences * _inverse_deviation(after) * _norm(after)
+            Z[block] = differences * after.inverse_deviation * _norm(after)
         return Z
 
     def _sparse(self, X: Any, counted: Array) -> Any:
@@ -87,7 +87,7 @@ class Scaled(Engine):
             if counted[i]:
                 varied += int(np.count_nonzero((inputs.squares[at] == 0) & (x != 0)))
                 inputs.add_some(at, x)
-            Z.data[start:stop] = x * _inverse_deviation(inputs.some(at)) / np.sqrt(2 * max(varied, 1))
+            Z.data[start:stop] = x * inputs.some(at).inverse_deviation / np.sqrt(2 * max(varied, 1))
         return Z
 
     def _shifted(self, X: Any) -> Any:
@@ -101,10 +101,10 @@ class Scaled(Engine):
     def _standardised(self, y: Array, counted: Array) -> tuple[Array, Array, Array]:
         """The standardised targets, and mean and standard deviation before each of them."""
         differences, sums = self.goal.add(y[:, None], counted)
-        mean, unit = sums.mean[:, 0], _inverse_deviation(sums)[:, 0]
+        unit = sums.inverse_deviation[:, 0]
         deviation = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
-        origin = np.where(sums.count[:-1, 0] > 0, self.goal.first, 0.0)
-        return (differences[:, 0] - mean[1:]) * unit[1:], mean[:-1] + origin, deviation[:-1]
+        mean = self.goal.mean_at(sums.rows(slice(-1)))
+        return (differences[:, 0] - sums.mean[1:, 0]) * unit[1:], mean[:, 0], deviation[:-1]
 
     # -- predicting
 
@@ -113,15 +113,15 @@ class Scaled(Engine):
         """Scores of the rows, scaled by the current deviations."""
         X = _plain(X)
         Z: Any = self._shifted(X) if sp.issparse(X) else X - self.inputs.first
-        unit = _inverse_deviation(self.inputs.now) * _norm(self.inputs.now)
+        unit = self.inputs.now.inverse_deviation * _norm(self.inputs.now)
         if sp.issparse(Z):
             Z.data *= unit[Z.indices]
         else:
             Z = Z * unit
         scores = np.asarray(self.learner.scores(Z))
         if self.target and self.goal.count:
-            unit = _inverse_deviation(self.goal.now)[0]
-            scores = scores * (1 / unit if unit > 0 else 0.0) + (self.goal.now.mean + self.goal.first)
+            unit = self.goal.now.inverse_deviation[0]
+            scores = scores * (1 / unit if unit > 0 else 0.0) + self.goal.mean_at(self.goal.now)
         return scores
 
     # -- what is inside
@@ -199,12 +199,6 @@ def _plain(X: Any) -> Any:
     if not hasattr(X, "indptr"):
         return np.asarray(X, dtype=np.float64)
     return sp.csr_array((np.asarray(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
-
-
-def _inverse_deviation(sums: Sums) -> Array:
-    """1 / standard deviation; 0 for features that never varied."""
-    deviation = sums.deviation
-    return np.asarray(np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0))
 
 
 def _norm(sums: Sums) -> Any:
