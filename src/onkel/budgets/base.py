@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 
 from onkel.core.part import Memory
 from onkel.core.scores import margins
+from onkel.core.ties import oldest_of_least
 from onkel.hypotheses.terms import Budget, Terms
 from onkel.updates.base import Round
 
@@ -70,6 +72,16 @@ def limit_coefficients(f: Terms, cap: float) -> None:
 def term_diagonals(f: Terms) -> Array:
     """k(x_i, x_i) of every term."""
     return np.ones(f.n) if f.kernel.unit else f.kernel.diagonal(f.basis.matrix().astype(np.float64))
+
+
+def smallest_term(f: Terms) -> int:
+    """The slot of the term with the least |coef|^2 k(x, x); the oldest among equals."""
+    return oldest_of_least((f.coef**2).sum(axis=1) * term_diagonals(f), f.born)
+
+
+def norm_bound(budget: int) -> float:
+    """U = sqrt((B + 1) / ln(B + 1)) / 4 for the budget B: competitors up to this norm are covered by the Forgetron."""
+    return math.sqrt((budget + 1) / math.log(budget + 1)) / 4
 
 
 def own_output(coef: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from onkel.budgets.base import Bounded, own_output
+from onkel.budgets.base import Bounded, norm_bound, own_output
 from onkel.core.part import Memory, refuse_ignored
 from onkel.core.run import Run
 from onkel.hypotheses.terms import Terms
@@ -87,8 +87,7 @@ class Forget(Bounded):
         norm2 = memory["norm2"] + 2 * float(coef @ f.scores(round.k)) + float(coef @ coef) * round.kxx
         full = self.full(f, round)
         f.append(round, coef)
-        bound = math.sqrt(over / math.log(over)) / 4
-        phi = min(over ** (-1 / (2 * over)), bound / math.sqrt(norm2) if norm2 > 0 else 1.0)
+        phi = min(over ** (-1 / (2 * over)), norm_bound(self.budget) / math.sqrt(norm2) if norm2 > 0 else 1.0)
         f.shrink(phi)
         norm2 *= phi**2
         if full:

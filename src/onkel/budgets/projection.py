@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from onkel.budgets.base import Bounded, removed, term_diagonals
+from onkel.budgets.base import Bounded, norm_bound, removed, smallest_term, term_diagonals
 from onkel.core.linalg import DEPENDENT, Factor
 from onkel.core.part import Memory, Words, refuse_ignored
 from onkel.core.run import Run
 from onkel.core.ties import oldest_of_least
 from onkel.hypotheses.terms import Budget, Terms
-from onkel.losses import Hinge
+from onkel.losses import Hinge, Mistake
 from onkel.updates.base import Round
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -99,10 +99,8 @@ class Project(Budget):
 
     @property
     def reach(self) -> float | None:
-        """U as given, or 1/4 sqrt((B + 1) / ln(B + 1)) for the budget B."""
-        if self.U is not None or self.budget is None:
-            return self.U
-        return 0.25 * math.sqrt((self.budget + 1) / math.log(self.budget + 1))
+        """U as given, or that of the Forgetron for the budget."""
+        return self.U if self.U is not None or self.budget is None else norm_bound(self.budget)
 
     def start(self, run: Run) -> Memory:
         return {"factor": Factor()}
@@ -112,7 +110,7 @@ class Project(Budget):
             return
         factor: Factor = memory["factor"]
         d, distance2 = factor.project(round.k, round.kxx)
-        if self.rule is not None and not self._mistaken(round):
+        if self.rule is not None and not Mistake(strict_sign=self.strict_sign)(round.y, round.s)[0]:
             f.add(d, coef * self._margin_step(round, distance2))
         elif f.n > 0 and (distance2 == 0 or self._near(distance2) or f.n == self.budget):
             f.add(d, coef)
@@ -122,13 +120,6 @@ class Project(Budget):
 
     def _near(self, distance2: float) -> bool:
         return (distance2 if self.squared else math.sqrt(distance2)) <= self.tolerance
-
-    def _mistaken(self, round: Round) -> bool:
-        """Is the prediction wrong?"""
-        if len(round.s) == 1:
-            right = self.strict_sign and round.s[0] == 0 and round.y > 0
-            return bool(round.y * round.s[0] <= 0) and not right
-        return int(np.argmax(round.s)) != int(round.y)
 
     def _margin_step(self, round: Round, distance2: float) -> float:
         """The factor tau of a margin step; 0 for no step."""
@@ -157,8 +148,7 @@ class ProjectSmallest(Bounded):
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is not None and append_or_project(f, round, coef, memory["factor"]) and f.n > self.budget:
-            smallest = oldest_of_least((f.coef**2).sum(axis=1) * term_diagonals(f), f.born)
-            remove_and_project(f, smallest, memory["factor"])
+            remove_and_project(f, smallest_term(f), memory["factor"])
 
 
 class Refit(Bounded):

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from onkel.budgets.base import Bounded, Replace, limit_coefficients, term_diagonals
+from onkel.budgets.base import Bounded, Replace, limit_coefficients, smallest_term, term_diagonals
 from onkel.core.part import Memory
 from onkel.core.random import Random, pick
 from onkel.core.run import Run
@@ -153,4 +153,4 @@ class RemoveSmallest(Bounded):
             return
         f.append(round, coef)
         if f.n > self.budget:
-            f.remove(oldest_of_least((f.coef**2).sum(axis=1) * term_diagonals(f), f.born))
+            f.remove(smallest_term(f))
