@@ -22,7 +22,7 @@ from onkel.core.random import Random
 from onkel.core.run import Run
 from onkel.core.ties import oldest_of_least
 from onkel.hypotheses.terms import Budget, Terms
-from onkel.updates.base import Round
+from onkel.updates.base import SCHEDULES, Round, slowdown2
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -81,7 +81,7 @@ class Compress(Budget):
     def __post_init__(self) -> None:
         self._nonnegative("error")
         self._finite("error")
-        self._one_of("schedule", "constant", "1/t", "1/sqrt(t)")
+        self._one_of("schedule", *SCHEDULES)
 
     def start(self, run: Run) -> Memory:
         return {"factor": Factor(inverse=True)}
@@ -89,7 +89,7 @@ class Compress(Budget):
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is not None:
             append_or_project(f, round, coef, memory["factor"])
-        error = self.error / {"constant": 1, "1/t": round.t**2, "1/sqrt(t)": round.t}[self.schedule]
+        error = self.error / slowdown2(self.schedule, round.t)
         self.compress(f, memory, error * error)
 
     def compress(self, f: Terms, memory: Memory, allowed: float) -> None:

@@ -102,6 +102,14 @@ class Projected(Update):
         return shrink * factor, None if coef is None else coef * factor
 
 
+SCHEDULES = ("constant", "1/t", "1/sqrt(t)")
+
+
+def slowdown2(schedule: str, t: int) -> float:
+    """The square of the number that divides a step size in round t, according to a schedule."""
+    return {"constant": 1.0, "1/t": float(t) ** 2, "1/sqrt(t)": float(t)}[schedule]
+
+
 def along(slope: Array, rate: float) -> Array | None:
     """The coefficients -rate * slope of a new term; None if they are all 0.
 

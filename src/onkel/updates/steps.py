@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from onkel.core.part import Memory, Words, refuse_ignored
 from onkel.core.run import Run
-from onkel.updates.base import Projected, Round, Step, Update, along, curvature
+from onkel.updates.base import SCHEDULES, Projected, Round, Step, Update, along, curvature, slowdown2
 
 
 class Perceptron(Update):
@@ -67,7 +67,7 @@ class Gradient(Projected):
         self._positive("eta", "radius")
         self._finite("eta", "lam")
         self._nonnegative("lam")
-        self._one_of("schedule", "constant", "1/t", "1/sqrt(t)")
+        self._one_of("schedule", *SCHEDULES)
         self._require("lam", self.eta * self.lam < 1, f"< 1 / eta = {1 / self.eta:g}")
 
     @property
@@ -76,7 +76,7 @@ class Gradient(Projected):
 
     def rate(self, t: int) -> float:
         """eta_t."""
-        return self.eta / {"constant": 1.0, "1/t": float(t), "1/sqrt(t)": math.sqrt(t)}[self.schedule]
+        return self.eta / math.sqrt(slowdown2(self.schedule, t))
 
     def step(self, round: Round, memory: Memory) -> Step:
         eta = self.rate(round.t)
