@@ -12,6 +12,7 @@ from onkel.cli.words import Problem
 from onkel.datasets.stream import Task
 from onkel.datasets.tables import Schema
 from onkel.evaluation.follower import Follower
+from onkel.evaluation.tuning import parameter
 from onkel.kernels import as_kernel
 
 
@@ -37,11 +38,6 @@ def literal(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def parameter(name: str) -> str:
-    """The parameter that a name at the shell stands for: `gamma` is the kernel's."""
-    return "kernel__gamma" if name == "gamma" else name
 
 
 def make(name: str, task: Task, settings: dict[str, Any], schema: Schema | None = None) -> Any:

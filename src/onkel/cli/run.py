@@ -29,6 +29,7 @@ from onkel.evaluation import report
 from onkel.evaluation.follower import Follower
 from onkel.evaluation.results import Result, Standings, settings
 from onkel.evaluation.scale import scales_for
+from onkel.evaluation.tuning import parameter
 
 DEFAULT = "FOGD"  # which needs no settings
 ENOUGH = 50  # rows after which targets are known to be classes or numbers
@@ -211,7 +212,7 @@ def _resumed(arguments: argparse.Namespace) -> Follower | None:
 
 
 def _agrees(model: Any, wanted: list[tuple[str, Any]]) -> bool:
-    other = model.clone().set_params(**{models.parameter(key): value for key, value in wanted})
+    other = model.clone().set_params(**{parameter(key): value for key, value in wanted})
     return settings(other) == settings(model)
 
 

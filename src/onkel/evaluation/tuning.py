@@ -257,13 +257,18 @@ def _refusal(model: Any) -> str:
     return ""
 
 
+def parameter(name: str) -> str:
+    """The parameter that a short name stands for: `gamma` is the kernel's."""
+    return "kernel__gamma" if name == "gamma" else name
+
+
 def grid(model: Any, **values: Sequence[Any]) -> dict[str, Any]:
     """Every combination of the values of parameters, named by them; `gamma` is the one of the kernel."""
     made = {}
     for combination in itertools.product(*values.values()):
         setting = dict(zip(values, combination, strict=True))
         name = " ".join([_name(model), *(f"{key}={_text(value)}" for key, value in setting.items())])
-        params = {"kernel__gamma" if key == "gamma" else key: value for key, value in setting.items()}
+        params = {parameter(key): value for key, value in setting.items()}
         made[name] = sklearn.base.clone(model).set_params(**params)
     return made
 
