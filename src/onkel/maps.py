@@ -19,9 +19,11 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import gammaincinv, ndtri
 
 from onkel.core.basis import Row
+from onkel.core.errors import TooLarge
 from onkel.core.outputs import KINDS, refuse_unknown_kinds
 from onkel.core.part import Memory, Part
 from onkel.core.random import hash_text, uniforms
@@ -128,6 +130,13 @@ class Map(Part):
 
     def adapt(self, x: Row, z: Array, dz: Array, drawn: Drawn, memory: Memory) -> None:
         """Learn from an example; dz is the gradient of the loss with respect to its features z."""
+
+
+def refuse_overflow(lengths: ArrayLike, reach: float) -> None:
+    """Raise TooLarge for the first row whose projections would overflow; `lengths` are |x_1| + |x_2| + ... of rows."""
+    inside = np.less(lengths, reach)
+    if not inside.all():
+        raise TooLarge("its values are too large for random features: scale them", int(np.argmin(inside)))
 
 
 @lru_cache(maxsize=4)

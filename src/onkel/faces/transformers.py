@@ -18,12 +18,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from onkel.core.basis import largest
 from onkel.core.part import Memory
 from onkel.core.run import Run
 from onkel.faces import border
 from onkel.kernels import Kernel, as_kernel
-from onkel.maps import Drawn, Fastfood, Fourier, Map, Nystrom, Orthogonal, Reparameterized, keys_of
+from onkel.maps import Drawn, Fastfood, Fourier, Map, Nystrom, Orthogonal, Reparameterized, keys_of, refuse_overflow
 
 __all__ = [
     "FastfoodTransformer",
@@ -118,9 +117,9 @@ class _Random(Transformer):
         """z(x) = [cos q, sin q] / sqrt(components) for the rows x of X, q being their projections on the directions."""
         check_is_fitted(self)
         X = self._rows(X, first=False)
-        most = largest(X)
-        if not most * X.shape[1] < self.map_.reach(self._drawn, X.dtype):
-            raise ValueError(f"X holds {most}, which is too large for random features: scale it")
+        with np.errstate(over="ignore"):
+            lengths = abs(X).sum(axis=1)
+        refuse_overflow(lengths, self.map_.reach(self._drawn, X.dtype))
         return self.map_.features(X, self._drawn, self._learned).astype(X.dtype, copy=False)
 
 

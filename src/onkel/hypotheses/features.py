@@ -9,13 +9,12 @@ import numpy as np
 
 from onkel.core import memory as memories
 from onkel.core.basis import Row, State, rows
-from onkel.core.errors import TooLarge
 from onkel.core.outputs import Joining
 from onkel.core.part import Words
 from onkel.core.run import Run
 from onkel.hypotheses.base import Function, Hypothesis, averaged
 from onkel.kernels import Gaussian, Kernel
-from onkel.maps import Drawn, Fourier, Map
+from onkel.maps import Drawn, Fourier, Map, refuse_overflow
 from onkel.updates.base import Round
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -58,9 +57,7 @@ class Weights(Function):
         return self._base
 
     def check(self, X: Any) -> None:
-        for i, x in enumerate(rows(X)):
-            if not np.abs(x.values).sum() < self.reach:
-                raise TooLarge("its values are too large for random features: scale them", i)
+        refuse_overflow([np.abs(x.values).sum() for x in rows(X)], self.reach)
 
     def row(self, x: Row) -> Array:
         z = self.map.features(x.matrix(self.run.columns), self.drawn, self.memory)

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from onkel.core.basis import Row, State, rows
-from onkel.core.errors import Diverged, Refused, TooLarge, beyond, sane
+from onkel.core.errors import Diverged, Refused, beyond, sane
 from onkel.core.locks import exclusive, shared
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
 from onkel.core.scores import softmax
 from onkel.learners.engine import Engine, Out, written
 from onkel.losses import Loss
-from onkel.maps import Fourier
+from onkel.maps import Fourier, refuse_overflow
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -84,10 +84,6 @@ class Restarts(Engine):
     @property
     def t(self) -> int:
         return self.rounds
-
-    @property
-    def reach(self) -> float:
-        return self.maps[0].reach(self.drawn, np.float64)
 
     @property
     def inner(self) -> tuple[Part, ...]:
@@ -155,9 +151,7 @@ class Restarts(Engine):
 
     def check(self, X: Any, y: Array | None = None) -> None:
         """Raise TooLarge for rows whose numbers would overflow."""
-        for i, x in enumerate(rows(X)):
-            if not np.abs(x.values).sum() < self.reach:
-                raise TooLarge("its values are too large for random features: scale them", i)
+        refuse_overflow([np.abs(x.values).sum() for x in rows(X)], self.maps[0].reach(self.drawn, np.float64))
 
     # -- learning
 
