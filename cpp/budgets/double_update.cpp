@@ -232,7 +232,7 @@ void change_in_box(Terms<T>& f, std::size_t i, double c, double limit) {
 
 double Boxed::limit_of(const Round& round) const {
     const double limit = C_ * round.weight;
-    if (!sane(limit)) throw Diverged(beyond("C times the sample weight is ", limit));
+    if (!sane(limit)) throw Diverged("C times the sample weight is", limit);
     return limit;
 }
 

@@ -202,7 +202,7 @@ void TwinVectors::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) 
     const Round& round = offer.round;
     const double s = round.s[0];
     if ((by_margin_ ? round.y * s : std::abs(s)) > admit_ || round.kxx <= 0) return;
-    if (!sane(C_ * round.weight)) throw Diverged(beyond("C times the sample weight is ", C_ * round.weight));
+    if (!sane(C_ * round.weight)) throw Diverged("C times the sample weight is", C_ * round.weight);
     if (memory.kernel.n() != f.n() || memory.version != memory.doubles.version(f)) memory.compute(f);
     const bool full = f.n() == budget_;
     std::vector<double> depths;  // -|f| of the twins

@@ -67,7 +67,7 @@ std::vector<double> divided(const double* coef, std::size_t outputs, double by) 
     std::vector<double> step(outputs, 0.0);
     for (std::size_t o = 0; coef && o < outputs; ++o) {
         step[o] = coef[o] / by;
-        if (!sane(step[o])) throw Diverged(beyond("the step is ", step[o]));
+        if (!sane(step[o])) throw Diverged("the step is", step[o]);
     }
     return step;
 }

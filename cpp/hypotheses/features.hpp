@@ -47,9 +47,8 @@ public:
             for (std::size_t l = 0; l < 4; ++l) sums[l] += std::abs(static_cast<double>(x.values[e + l]));
         }
         for (std::size_t e = even; e < x.count; ++e) sums[0] += std::abs(static_cast<double>(x.values[e]));
-        if (!(sums[0] + sums[1] + sums[2] + sums[3] < map_->reach())) {
-            throw TooLarge("its values are too large for random features: scale them");
-        }
+        const double length = sums[0] + sums[1] + sums[2] + sums[3];
+        if (!(length < map_->reach())) throw TooLarge("|x_1| + |x_2| + ... =", length, "for random features");
     }
     void check_query(Row<T> x) const override { check(x); }
     double length2(Row<T>) const override { return 1; }
@@ -184,7 +183,7 @@ private:
     // A weight is a T, whose range may be much smaller than that of a score.
     static void refuse_too_large(double c) {
         if (!(std::abs(c) < (sizeof(T) == sizeof(float) ? 1e30 : 1e150))) {
-            throw Diverged(beyond("a weight becomes ", c));
+            throw Diverged("a weight becomes", c);
         }
     }
     void refuse_steps(const Offer<T>& offer) const {

@@ -131,8 +131,7 @@ public:
     void check(Row<T> x) const override {
         const double kxx = kernel_->diagonal(x);
         if (!std::isfinite(kxx)) {
-            throw TooLarge("k(x, x) is " + std::to_string(kxx) +
-                           "; its values are too large for the kernel: scale the features");
+            throw TooLarge("k(x, x) =", kxx, "for the kernel");
         }
     }
     double length2(Row<T> x) const override { return normalized_ ? 1 : kernel_->diagonal(x); }
@@ -249,7 +248,7 @@ public:
         if (n() == 0 || !this->far(scale * factor)) return;
         for (const auto& values : coef.values) {
             for (const double c : values) {
-                if (!sane(c * scale * factor)) throw Diverged(beyond("a coefficient becomes ", c * scale * factor));
+                if (!sane(c * scale * factor)) throw Diverged("a coefficient becomes", c * scale * factor);
             }
         }
     }

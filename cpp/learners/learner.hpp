@@ -114,7 +114,7 @@ public:
     const double* score_row(std::size_t i) {
         on_f([&](auto& f) { f.scores(k_, s_.data()); });
         for (const double s : s_) {
-            if (!sane(s)) throw Diverged(beyond("the score is ", s), static_cast<std::ptrdiff_t>(i));
+            if (!sane(s)) throw Diverged("the score is", s, static_cast<std::ptrdiff_t>(i));
         }
         return s_.data();
     }
@@ -145,12 +145,13 @@ public:
             const double* coef = step.moves ? coef_.data() : nullptr;
             const Offer<T> offer{now, x, k_, coef, work_, each ? steps_.data() : nullptr};
             on_f([&](auto& f) { f.move(step.shrink, offer); });
-        } catch (const Diverged& error) {
+        } catch (Diverged& error) {
             if (counted) {
                 t_ -= 1;
                 if (averages()) f_->uncount();
             }
-            throw Diverged(error.what(), static_cast<std::ptrdiff_t>(i));
+            error.row = static_cast<std::ptrdiff_t>(i);
+            throw;
         }
     }
     void drop_block() {
@@ -269,8 +270,9 @@ private:
         for (std::size_t i = 0; i < X.n; ++i) {
             try {
                 one(X[i]);
-            } catch (const TooLarge& error) {
-                throw TooLarge(error.what(), static_cast<std::ptrdiff_t>(i));
+            } catch (TooLarge& error) {
+                error.row = static_cast<std::ptrdiff_t>(i);
+                throw;
             }
         }
     }

@@ -65,14 +65,10 @@ void fits(std::size_t got, std::size_t wanted) {
 template <class T>
 Row<T> one(const Learner<T>& learner, const Input<T, nb::ndim<1>>& x) {
     if (x.shape(0) != learner.columns()) {
-        throw std::invalid_argument("X has " + std::to_string(x.shape(0)) + " features, but the model expects " +
-                                    std::to_string(learner.columns()));
+        throw WrongWidth(x.shape(0), learner.columns());
     }
     for (std::size_t j = 0; j < x.shape(0); ++j) {
-        if (!std::isfinite(x.data()[j])) {
-            throw std::invalid_argument("x contains NaN or infinity in column " + std::to_string(j) +
-                                        ": impute or drop such examples first");
-        }
+        if (!std::isfinite(x.data()[j])) throw NotFinite(x.data()[j], j);
     }
     return {x.data(), nullptr, x.shape(0)};
 }
@@ -428,29 +424,26 @@ NB_MODULE(_core, m) {
     using namespace onkel;
 
     // Python passes in its classes for these errors, as the binding imports nothing of onkel.
-    static PyObject *diverged = PyExc_FloatingPointError, *too_large = PyExc_ValueError, *busy = PyExc_RuntimeError;
-    m.def(
-        "set_errors",
-        [](nb::object of_diverged, nb::object of_too_large, nb::object of_busy) {
-            diverged = of_diverged.release().ptr();
-            too_large = of_too_large.release().ptr();
-            busy = of_busy.release().ptr();
-        },
-        "diverged"_a, "too_large"_a, "busy"_a);
+    static PyObject* errors = nullptr;  // the module with the exceptions
+    m.def("set_errors", [](nb::object module) { errors = module.release().ptr(); }, "module"_a);
     m.def("after_fork", &Lock::after_fork);
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
-        const auto raise = [](PyObject* kind, const char* sentence, std::ptrdiff_t row) {
-            const nb::object number = row < 0 ? nb::none() : nb::object(nb::int_(row));
-            PyErr_SetObject(kind, nb::make_tuple(sentence, number).ptr());
+        const auto raise = [](const char* kind, const auto&... facts) {
+            PyErr_SetObject(nb::borrow(errors).attr(kind).ptr(), nb::make_tuple(facts...).ptr());
         };
+        const auto number = [](std::ptrdiff_t row) { return row < 0 ? nb::none() : nb::object(nb::int_(row)); };
         try {
             std::rethrow_exception(p);
         } catch (const Diverged& error) {
-            raise(diverged, error.what(), error.row);
+            raise("Diverged", error.words, error.value, number(error.row));
         } catch (const TooLarge& error) {
-            raise(too_large, error.what(), error.row);
+            raise("TooLarge", error.words, error.value, error.use, number(error.row));
+        } catch (const WrongWidth& error) {
+            raise("WrongWidth", error.got, error.wanted);
+        } catch (const NotFinite& error) {
+            raise("NotFinite", error.value, error.column);
         } catch (const Busy& error) {
-            PyErr_SetString(busy, error.what());
+            raise("Busy", error.what());
         }
     });
     m.def("instruction_set", &instruction_set);

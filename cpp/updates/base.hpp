@@ -105,7 +105,7 @@ protected:
         for (std::size_t o = 0; o < round.outputs; ++o) {
             coef[o] = -length * round.slope[o];
             moves |= coef[o] != 0;
-            if (!sane(coef[o])) throw Diverged(beyond("the step is ", coef[o]));
+            if (!sane(coef[o])) throw Diverged("the step is", coef[o]);
         }
         return moves;
     }

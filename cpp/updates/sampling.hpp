@@ -72,7 +72,7 @@ public:
             const double slope = round.slope[o];
             coef[o] = chosen ? -eta_ * G_ * ((slope > 0) - (slope < 0)) : 0;
             moves |= coef[o] != 0;
-            if (!sane(coef[o])) throw Diverged(beyond("the step is ", coef[o]));
+            if (!sane(coef[o])) throw Diverged("the step is", coef[o]);
         }
         return projected({1, moves}, round, coef, memory);
     }

@@ -136,7 +136,8 @@ def refuse_overflow(lengths: ArrayLike, reach: float) -> None:
     """Raise TooLarge for the first row whose projections would overflow; `lengths` are |x_1| + |x_2| + ... of rows."""
     inside = np.less(lengths, reach)
     if not inside.all():
-        raise TooLarge("its values are too large for random features: scale them", int(np.argmin(inside)))
+        row = int(np.argmin(inside))
+        raise TooLarge("|x_1| + |x_2| + ... =", float(np.ravel(lengths)[row]), "for random features", row)
 
 
 @lru_cache(maxsize=4)

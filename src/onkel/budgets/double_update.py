@@ -16,7 +16,7 @@ import numpy as np
 
 from onkel.budgets.base import Bounded, removed, term_diagonals
 from onkel.budgets.projection import append_neighbour, remove_neighbour
-from onkel.core.errors import Diverged, beyond, sane
+from onkel.core.errors import Diverged, sane
 from onkel.core.linalg import Factor
 from onkel.core.part import Memory, Words, refuse_ignored
 from onkel.core.run import Run
@@ -77,7 +77,7 @@ def limit_of(round: Round, C: float) -> float:
     """
     limit = C * round.weight
     if not sane(limit):
-        raise Diverged(beyond("C times the sample weight is", limit))
+        raise Diverged("C times the sample weight is", limit)
     return limit
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from onkel.budgets.base import Bounded
 from onkel.budgets.svm import weighted_svm
 from onkel.core.basis import State, between
-from onkel.core.errors import Diverged, beyond, sane
+from onkel.core.errors import Diverged, sane
 from onkel.core.outputs import Joining
 from onkel.core.part import Memory, Words
 from onkel.core.ties import oldest_of_least
@@ -196,7 +196,7 @@ class TwinVectors(Bounded):
         if (round.y * s if self.by_margin else abs(s)) > self.admit or round.kxx <= 0:
             return
         if not sane(self.C * round.weight):
-            raise Diverged(beyond("C times the sample weight is", self.C * round.weight))
+            raise Diverged("C times the sample weight is", self.C * round.weight)
         full = f.n == self.budget
         heights = np.abs(np.append(f.scale * (f.matrix() @ f.coef[:, 0]) + f.bias[0], s)) if full else np.zeros(0)
         count = round.weight / f.scale

@@ -15,7 +15,7 @@ import numpy as np
 
 from onkel.budgets.base import term_diagonals
 from onkel.budgets.projection import append_or_project, remove_and_project
-from onkel.core.errors import Diverged, beyond, sane
+from onkel.core.errors import Diverged, sane
 from onkel.core.linalg import Factor, triangular
 from onkel.core.part import Memory, Words, is_number
 from onkel.core.random import Random
@@ -300,7 +300,7 @@ def divided(f: Terms, coef: Array | None, by: float) -> Array:
     with np.errstate(divide="ignore"):
         step = coef / by
     if not sane(step):
-        raise Diverged(beyond("the step is", step))
+        raise Diverged("the step is", step)
     return np.asarray(step)
 
 

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+
+LIMIT = 1e150  # numbers of a model are smaller, so that their squares can be summed without overflow
 
 
 class Refused(ValueError):
@@ -48,32 +50,111 @@ class Misfit(ValueError):
         return f"{part} needs {self.wanted}; got {got}"
 
 
+class WrongWidth(ValueError):
+    """A row with another number of features than the model has.
+
+    Parameters
+    ----------
+    got, wanted : the numbers of features
+    """
+
+    def __init__(self, got: int, wanted: int) -> None:
+        super().__init__(got, wanted)
+        self.got, self.wanted = got, wanted
+
+    def __str__(self) -> str:
+        return f"X has {self.got} features, but the model expects {self.wanted}"
+
+
+class NotFinite(ValueError):
+    """NaN or infinity in a row.
+
+    Parameters
+    ----------
+    value : what was found
+    column : number of its column
+    row : number of its row in the table; None for a single row
+    """
+
+    def __init__(self, value: float, column: int, row: int | None = None) -> None:
+        super().__init__(value, column, row)
+        self.value, self.column, self.row = value, column, row
+
+    def __str__(self) -> str:
+        name = "NaN" if np.isnan(self.value) else "infinity"
+        place = f"x contains {name} in" if self.row is None else f"X contains {name} in row {self.row},"
+        return (
+            f"{place} column {self.column} ({self.value}): onkel needs finite numbers; "
+            "impute or drop such rows first (for instance with sklearn.impute.SimpleImputer)"
+        )
+
+
 class OfRow(Exception):
     """An error in one row of the examples. The code that notices the error may not know the number of the row.
 
     Parameters
     ----------
-    sentence : what is wrong
+    facts : what the subclass needs for its sentence
     row : number of the row in its table, if known
     """
 
-    def __init__(self, sentence: str, row: int | None = None) -> None:
-        super().__init__(sentence, row)
-        self.sentence, self.row = sentence, row
+    def __init__(self, *facts: Any, row: int | None) -> None:
+        super().__init__(*facts, row)
+        self.facts, self.row = facts, row
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, without the number of the row."""
+        raise NotImplementedError
+
+    def at(self, row: int) -> Self:
+        """This error, in the row of that number."""
+        return type(self)(*self.facts, row=row)
 
     def __str__(self) -> str:
         return self.sentence if self.row is None else f"row {self.row}: {self.sentence}"
 
 
 class TooLarge(OfRow, ValueError):
-    """An example whose numbers would overflow; it was not learned."""
+    """An example whose numbers would overflow; it was not learned.
+
+    Parameters
+    ----------
+    what, value : the number, in words that its value completes: "k(x, x) =", "a target of"
+    use : what it is too large for: "for the kernel"
+    row : number of the row, if known
+    """
+
+    def __init__(self, what: str, value: float, use: str, row: int | None = None) -> None:
+        super().__init__(what, value, use, row=row)
+        self.what, self.value, self.use = what, value, use
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.what} {self.value:.3g} is too large {self.use}: use smaller numbers"
 
 
 class Diverged(OfRow, FloatingPointError):
     """Numbers of the model exceed the limit of 1e150 (`sane`); the round was not learned.
 
     An engine in Python may be half-updated (see `Journal`); the model of an estimator is that before the round.
+
+    Parameters
+    ----------
+    what : the numbers, in words that the value completes: "the step is"
+    values : one or several; the first that is too large or not finite is kept as `value`
+    row : number of the row, if known
     """
+
+    def __init__(self, what: str, values: Any, row: int | None = None) -> None:
+        numbers = np.ravel(values)
+        self.what, self.value = what, float(numbers[np.argmin(np.abs(numbers) < LIMIT)])
+        super().__init__(what, self.value, row=row)
+
+    @property
+    def sentence(self) -> str:
+        remedy = "use a smaller step, or scale features and targets"
+        return f"{self.what} {self.value:g}: the model diverges; {remedy}"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -122,7 +203,7 @@ class NotInstalled(DataError, ImportError):
 def ended_early(error: BaseException, rows: int, of: int, scores: Any) -> BaseException:
     """The error that ends a call of `learn` after some of its rows: it says how many, and has their `scores`."""
     if isinstance(error, Diverged):
-        error = Diverged(error.sentence, rows)
+        error = error.at(rows)
     elif type(error) is KeyboardInterrupt:
         error = Interrupted(rows, of)
     else:
@@ -135,11 +216,6 @@ def _rows_learned(rows: int, of: int) -> str:
     return f"{rows:,} of {of:,} rows were learned; the model is that after these rows, error.scores has their scores"
 
 
-def beyond(what: str, value: Any) -> str:
-    """The message for a number of the model that is too large (see `sane`) or not finite, with a remedy."""
-    return f"{what} {value}: the model diverges; use a smaller step, or scale features and targets"
-
-
 def sane(values: Any) -> bool:
-    """Are all values finite and below the limit of 1e150, so that their squares can be summed without overflow?"""
-    return bool(np.abs(values).max(initial=0.0) < 1e150)
+    """Are all values finite and below the limit of 1e150?"""
+    return bool(np.abs(values).max(initial=0.0) < LIMIT)

@@ -19,6 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
+from onkel.core.errors import NotFinite
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SPARSE = ("csr", "csc", "coo")
@@ -178,12 +180,7 @@ def refuse_non_finite(X: Any) -> None:
         row, column = int(np.searchsorted(X.indptr, at[0], side="right")) - 1, X.indices[at[0]]
     else:
         row, column = at
-    value = values[tuple(at)]
-    name = "NaN" if np.isnan(value) else "infinity"
-    raise ValueError(
-        f"X contains {name} in row {row}, column {column} ({value}): onkel needs finite numbers; "
-        "impute or drop such rows first (for instance with sklearn.impute.SimpleImputer)"
-    )
+    raise NotFinite(float(values[tuple(at)]), int(column), int(row))
 
 
 def as_weight(sample_weight: Any, X: Any) -> Array | None:

@@ -31,7 +31,7 @@ from onkel.learners.journal import ROWS, Journal
 from onkel.maps import keys_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
-LARGEST = sys.float_info.max
+FLOAT_MAX = sys.float_info.max
 
 
 class Recipe(Protocol):
@@ -167,7 +167,7 @@ class Learned:
 
     def learn_as_it_is(self, x: Any, target: float, weight: Any) -> bool:
         """Learn from an array row or a dictionary that the engine itself checks; False: nothing was done."""
-        if type(weight) is not float or not 0 <= weight <= LARGEST or not abs(target) <= LARGEST:
+        if type(weight) is not float or not 0 <= weight <= FLOAT_MAX or not abs(target) <= FLOAT_MAX:
             return False
         if self._caller is not None:
             self._refuse_other_thread()

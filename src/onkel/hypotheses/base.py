@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onkel.core.basis import Row, State
-from onkel.core.errors import Diverged, beyond, sane
+from onkel.core.errors import Diverged, sane
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
 from onkel.core.run import Run
@@ -153,7 +153,7 @@ class Function:
         """Raise Diverged if the factor would make a coefficient larger than the limit of `sane`."""
         scale = self.scale * factor
         if len(self.coef) and self._far(scale) and not sane(self.coef * scale):
-            raise Diverged(beyond("a coefficient becomes", np.abs(self.coef).max() * scale))
+            raise Diverged("a coefficient becomes", np.abs(self.coef).max() * scale)
 
     def shrink(self, factor: float) -> None:
         """f <- factor * f, in constant time."""

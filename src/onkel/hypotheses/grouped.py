@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from onkel.core.basis import Basis, Row, State, Totals, rows
-from onkel.core.errors import Diverged, TooLarge, beyond
+from onkel.core.errors import Diverged, TooLarge
 from onkel.core.outputs import Joining
 from onkel.core.part import Memory, Part, Words
 from onkel.core.run import Run
@@ -206,8 +206,7 @@ class Groups(OnBasis):
     def check(self, X: Any) -> None:
         for i, x in enumerate(rows(X)):
             if not np.isfinite(diagonal := self._raw_diagonal(x)).all():
-                told = f"k(x, x) is {diagonal.max()}; its values are too large for the kernels: scale the features"
-                raise TooLarge(told, i)
+                raise TooLarge("k(x, x) =", diagonal.max(), "for the kernels", i)
 
     def row(self, x: Row) -> Array:
         """k_j(x_i, x), of shape (kernels, terms); 0 for kernels that were shrunk to zero."""
@@ -259,7 +258,7 @@ class Groups(OnBasis):
         if coef is not None:
             norm2 = self.norm2 + 2 * self.blocks(round.k) @ coef + (coef @ coef) * self.diagonal(round.x)
             if not np.isfinite(norm2).all():
-                raise Diverged(beyond("the squared length of the model is", norm2.max()))
+                raise Diverged("the squared length of the model is", norm2.max())
             self.norm2 = np.maximum(norm2, 0.0)
             unit = self._unit(round.x) if self.normalize else 0.0
             self.basis.append(round.x, coef=coef, born=round.t, share=1 / self.scales, unit=unit)

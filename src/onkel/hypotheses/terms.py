@@ -134,7 +134,7 @@ class Terms(OnBasis):
             return
         for i, x in enumerate(rows(X)):
             if not np.isfinite(kxx := self.diagonal(x)):
-                raise TooLarge(f"k(x, x) is {kxx}; its values are too large for the kernel: scale the features", i)
+                raise TooLarge("k(x, x) =", kxx, "for the kernel", i)
 
     def row(self, x: Row) -> Array:
         return kernel_row(self.kernel, self.basis.totals(x), self.n) if self.n else np.zeros(0)

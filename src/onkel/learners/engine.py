@@ -24,6 +24,7 @@ import numpy as np
 
 from onkel.core import memory as memories
 from onkel.core.basis import State
+from onkel.core.errors import NotFinite, WrongWidth
 from onkel.core.locks import ReadersWriterLock
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
@@ -174,10 +175,10 @@ class Engine:
         if x.ndim != 1:
             raise ValueError(f"x must have shape ({self.columns},), got {x.shape}")
         if len(x) != self.columns:
-            raise ValueError(f"X has {len(x)} features, but the model expects {self.columns}")
+            raise WrongWidth(len(x), self.columns)
         if not np.isfinite(x).all():
             at = int(np.argmin(np.isfinite(x)))
-            raise ValueError(f"x contains NaN or infinity in column {at}: impute or drop such examples first")
+            raise NotFinite(float(x[at]), at)
         return x.astype(self.dtype)[None]
 
 

@@ -96,7 +96,7 @@ class Hedge(PoolEngine):
             try:
                 combined[i] = self._round(x, y[now], weight[now])[0] if weight[i] > 0 else self.scores(x)[0]
             except Diverged as error:
-                raise Diverged(error.sentence, i) from None
+                raise error.at(i) from None
         return combined
 
     def _round(self, x: Any, y: Array, weight: Array) -> Array:

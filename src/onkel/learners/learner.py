@@ -18,7 +18,7 @@ import numpy as np
 
 from onkel.core import memory as memories
 from onkel.core.basis import Row, State, rows
-from onkel.core.errors import Diverged, Refused, beyond, sane
+from onkel.core.errors import Diverged, Refused, sane
 from onkel.core.locks import exclusive, shared
 from onkel.core.run import Run
 from onkel.hypotheses import Hypothesis
@@ -116,7 +116,7 @@ class Learner(Composed):
         k = f.row(x)
         s, kxx = f.scores(k), f.length2(x, k)
         if not sane(s):
-            raise Diverged(beyond("the score is", s), i)
+            raise Diverged("the score is", s, i)
         if weight == 0:
             return s, self._average(x, k, s)
         value, slope = self.loss.at(self.memory.get("threshold"))(y, s)
@@ -127,7 +127,7 @@ class Learner(Composed):
             shrink, coef = self._step(round)
             f.check_scale(shrink)
         except Diverged as error:
-            raise Diverged(error.sentence, i) from None
+            raise error.at(i) from None
         self.rounds += 1
         f.count()
         averaged = self._average(x, k, s)
@@ -136,7 +136,7 @@ class Learner(Composed):
         except Diverged as error:
             self.rounds -= 1
             f.uncount()
-            raise Diverged(error.sentence, i) from None
+            raise error.at(i) from None
         return s, averaged
 
     def _step(self, round: Round) -> tuple[float, Array | None]:
@@ -149,7 +149,7 @@ class Learner(Composed):
         if not isinstance(shrink, Real) or (shape != (self.outputs,) and shape != self._shape_of_all(round)):
             raise self._wrong_step(round, answer)
         if not math.isfinite(shrink) or (coef is not None and not sane(coef)):
-            raise Diverged(beyond("the step is", shrink if coef is None else coef))
+            raise Diverged("the step is", shrink if coef is None else coef)
         memories.check(self.update, self.memory, self._first)
         return shrink, coef
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from onkel.core.basis import Row, State, rows
-from onkel.core.errors import Diverged, Refused, beyond, sane
+from onkel.core.errors import Diverged, Refused, sane
 from onkel.core.locks import exclusive, shared
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
@@ -180,7 +180,7 @@ class Restarts(Engine):
         coef = (1 - 2 * self.lam * rates)[:, None, None, None] * self.coef
         coef -= (weight * rates)[:, None, None, None] * slopes[..., None] * z[:, None]
         if not (sane(values) and sane(coef)):
-            raise Diverged(beyond("the greatest loss is", values.max()), i)
+            raise Diverged("the greatest loss is", values.max(), i)
         self.coef = coef
         self.losses += losses
         self.log_weights -= rates * regret

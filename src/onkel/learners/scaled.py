@@ -29,7 +29,7 @@ from onkel.core.part import Part
 from onkel.learners.engine import Engine, Out, written
 
 Array = np.ndarray[Any, np.dtype[Any]]
-LARGEST = 1e140  # squares of numbers up to this can be summed without overflow
+SUMMABLE = 1e140  # squares of numbers up to this can be summed without overflow
 BLOCK = 1 << 20  # largest size of a table of running sums
 
 
@@ -143,10 +143,10 @@ class Scaled(Engine):
 
     def check(self, X: Any, y: Array | None = None) -> None:
         """Raise TooLarge for rows and targets whose squares could not be summed."""
-        if largest(X) > LARGEST:
-            raise TooLarge(f"a value of {largest(X):.3g} is too large to be scaled: use numbers below {LARGEST:g}")
-        if self.target and y is not None and not (worst := np.abs(y).max(initial=0)) < LARGEST:
-            raise TooLarge(f"a target of {worst:.3g} is too large to be scaled: use numbers below {LARGEST:g}")
+        if largest(X) > SUMMABLE:
+            raise TooLarge("a value of", largest(X), "to be scaled")
+        if self.target and y is not None and not (worst := np.abs(y).max(initial=0)) < SUMMABLE:
+            raise TooLarge("a target of", float(worst), "to be scaled")
 
     def row(self, x: Array) -> Array:
         row = super().row(x)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from onkel.core.errors import Busy, Diverged, TooLarge
+from onkel.core import errors
 
 try:
     import onkel.native._core as _core
@@ -28,7 +28,7 @@ except ImportError as error:
         )
 
 if _core is not None:
-    _core.set_errors(Diverged, TooLarge, Busy)
+    _core.set_errors(errors)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_core.after_fork)
 core: Any = _core

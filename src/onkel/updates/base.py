@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onkel.core.errors import Diverged, beyond, sane
+from onkel.core.errors import Diverged, sane
 from onkel.core.outputs import KINDS, refuse_unknown_kinds
 from onkel.core.part import Memory, Part, Words
 from onkel.core.run import Run
@@ -118,7 +118,7 @@ def along(slope: Array, rate: float) -> Array | None:
     """
     coef = -rate * slope
     if not sane(coef):
-        raise Diverged(beyond("the step is", coef))
+        raise Diverged("the step is", coef)
     return coef if coef.any() else None
 
 
