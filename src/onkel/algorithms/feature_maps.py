@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any, ClassVar, cast
 
 from onkel.budgets import Landmarks, ReplaceSmallest, Stop
 from onkel.core.errors import Refused
@@ -294,8 +292,8 @@ class _RRF(OneKernel):
     @property
     def widths_(self) -> Array:
         """exp(g), the factor by which each input feature is multiplied (0: the feature is ignored)."""
-        engine: Any = self._fitted().engine
-        return np.asarray(engine.hypothesis.widths(engine.state()))
+        engine = self._fitted().engine
+        return cast(Features, engine.hypothesis).widths(engine.state())
 
 
 class RRFClassifier(_RRF, Classifier):

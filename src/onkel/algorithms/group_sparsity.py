@@ -65,8 +65,7 @@ class Grouped(Pool):
         return np.asarray(np.count_nonzero(self._groups().shares(self._fitted().engine.state()), axis=0))
 
     def _groups(self) -> GroupedExpansion:
-        engine: Any = self._fitted().engine
-        return cast(GroupedExpansion, engine.hypothesis)
+        return cast(GroupedExpansion, self._fitted().engine.hypothesis)
 
 
 class OM2Classifier(Grouped, Classifier):

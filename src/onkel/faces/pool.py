@@ -45,8 +45,7 @@ class Weighted(Estimator):
     @property
     def weights_(self) -> Array:
         """The weight of each kernel; they sum to 1."""
-        engine: Any = self._fitted().engine
-        return np.asarray(engine.weights)
+        return np.asarray(self._fitted().engine.weights)
 
     def _weighting(self) -> Weighting:
         """How the components are weighted."""
@@ -105,8 +104,7 @@ class Pool(Weighted):
     @property
     def sizes_(self) -> Array:
         """The number of terms of each kernel."""
-        engine: Any = self._fitted().engine
-        return np.asarray(engine.sizes)
+        return np.asarray(self._fitted().engine.sizes)
 
 
 class Vote(Pool, Classifier):

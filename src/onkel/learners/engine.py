@@ -42,6 +42,7 @@ class Engine:
 
     kind: str = "python"  # or "native" (C++): where the learning loop runs; a wrapper has the kind of its inner engine
     average: bool | str = False  # does `scores` use the average of past models?
+    hypothesis: Hypothesis | None = None  # what is learned; None for an engine of several functions
     outputs: int
     dtype: Any  # of the rows
     lock: ReadersWriterLock
@@ -122,6 +123,16 @@ class Engine:
         They can learn together (`native.learn_together`). None if the engine has no explicit features, if these change
         while it learns, or if it is not a `NativeLearner`.
         """
+        return None
+
+    @property
+    def weights(self) -> Array | None:
+        """The weights of the components, which sum to 1; None if there are no components."""
+        return None
+
+    @property
+    def sizes(self) -> Array | None:
+        """The number of terms of each component; None if there are no components."""
         return None
 
     def terms(self) -> Stored | None:

@@ -44,7 +44,7 @@ class Scaled(Engine):
     dtype : type of the rows to come
     """
 
-    def __init__(self, learner: Any, *, columns: int, target: bool, dtype: Any) -> None:
+    def __init__(self, learner: Engine, *, columns: int, target: bool, dtype: Any) -> None:
         self.learner, self.target = learner, target
         self.outputs, self.kind, self.dtype = learner.outputs, learner.kind, np.dtype(dtype)
         self.inputs, self.goal = Moments(columns), Moments(1)
@@ -129,17 +129,20 @@ class Scaled(Engine):
     @property
     def n(self) -> int:
         """Number of terms."""
-        return int(self.learner.n)
+        return self.learner.n
 
     @property
     def t(self) -> int:
         """Number of rounds."""
-        return int(self.learner.t)
+        return self.learner.t
 
     @property
-    def weights(self) -> Array:
-        """The weights of the components, if the inner learner is a pool."""
-        return np.asarray(self.learner.weights)
+    def weights(self) -> Array | None:
+        return self.learner.weights
+
+    @property
+    def sizes(self) -> Array | None:
+        return self.learner.sizes
 
     def check(self, X: Any, y: Array | None = None) -> None:
         """Raise TooLarge for rows and targets whose squares could not be summed."""
@@ -166,10 +169,10 @@ class Scaled(Engine):
 
     @property
     def inner(self) -> tuple[Part, ...]:
-        return tuple(self.learner.inner)
+        return self.learner.inner
 
     def relabel(self, state: State, joining: Joining) -> State:
-        return dict(self.learner.relabel(state, joining))
+        return self.learner.relabel(state, joining)
 
     @shared
     def state(self) -> State:
@@ -177,7 +180,7 @@ class Scaled(Engine):
         own = {"first": self.inputs.first, "sums": self.inputs.sums, "squares": self.inputs.squares}
         own["goal"] = np.concatenate([self.goal.first, self.goal.sums, self.goal.squares])
         arrays = {f"scaling.{name}": a.copy() for name, a in own.items()}
-        return dict(self.learner.state()) | arrays | {"scaling.rows": np.array(self.inputs.count)}
+        return self.learner.state() | arrays | {"scaling.rows": np.array(self.inputs.count)}
 
     def restore(self, state: State) -> None:
         """The inverse of `state` on a learner of the same composition."""
