@@ -215,7 +215,8 @@ def as_target(y: Any, X: Any) -> Array:
     if type(y) is not np.ndarray or y.shape != X.shape[:1]:
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-    refuse_strange(y, "y")
+    if type(y) is not np.ndarray or y.dtype.kind not in "biuf":
+        refuse_strange(y, "y")
     try:
         target = np.ascontiguousarray(y, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -13,7 +13,7 @@ from onkel.core import optional
 from onkel.core.outputs import cuts
 from onkel.core.scores import predicted, predicted_one, probabilities
 from onkel.faces import border, labels
-from onkel.faces.estimator import Array, Estimator, Examples
+from onkel.faces.estimator import Array, Estimator
 from onkel.faces.labels import Labels
 from onkel.faces.learned import Learned
 
@@ -47,24 +47,15 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """
         return self._learn(*self._ready(X, y, classes, sample_weight))
 
-    def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
-        learned = self._learned
-        if learned is None:
-            columns, X = self._columns_of(X)
-        else:
-            X = learned.rows(X)
+    def _targets(self, X: Any, y: Any, classes: Any) -> tuple[Array, Labels]:
         y = labels.as_labels(y, X)
-        weight = None if sample_weight is None else border.as_weight(sample_weight, X)
-        if learned is not None and classes is None:
-            target = learned.targets(y)
+        known = None if self._learned is None else self._learned.labels
+        if known is not None and classes is None:
+            target = known.known(y)
             if target is not None:
-                return learned, X, target, weight
+                return target, known
         known = self._joined(y, classes)
-        if learned is None:
-            learned = self._begun(X, columns, known)
-        elif known is not learned.labels:
-            learned = learned.relabelled(known)
-        return learned, X, known.target(y), weight
+        return known.target(y), known
 
     @property
     def _labels(self) -> Labels | None:
@@ -97,7 +88,8 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The class of each row; with two classes, a score of 0 predicts `classes_[1]`."""
-        return predicted(self.classes_, self._scores(X))
+        scores = self._scores(X)
+        return predicted(self.classes_, scores)
 
     def _has_probabilities(self) -> bool:
         recipe = self._learned.recipe if self._learned else self

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from onkel.faces.estimator import Array, Estimator, Examples
+from onkel.faces.estimator import Array, Estimator
 
 
 class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
@@ -21,14 +21,8 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
         """Learn from the rows in order and return the scores f(x) (n,) made before each update."""
         return self._learn(*self._ready(X, None, None, None))
 
-    def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
-        learned = self._learned
-        if learned is None:
-            columns, X = self._columns_of(X)
-            learned = self._begun(X, columns, None)
-        else:
-            X = learned.rows(X)
-        return learned, X, np.ones(X.shape[0]), None
+    def _targets(self, X: Any, y: Any, classes: Any) -> tuple[Array, None]:
+        return np.ones(X.shape[0]), None
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Forget everything, then learn from the rows in order, once."""

@@ -191,6 +191,21 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
 
     def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
         """Check the arguments; returns (model that will learn them, rows, targets, weights), and changes nothing."""
+        learned = self._learned
+        if learned is None:
+            columns, X = Columns.of(X, type(self).__name__)
+        else:
+            X = learned.rows(X)
+        target, labels = self._targets(X, y, classes)
+        weight = None if sample_weight is None else border.as_weight(sample_weight, X)
+        if learned is None:
+            learned = self._begun(X, columns, labels)
+        elif labels is not None and labels is not learned.labels:
+            learned = learned.relabelled(labels)
+        return learned, X, target, weight
+
+    def _targets(self, X: Any, y: Any, classes: Any) -> tuple[Array, Labels | None]:
+        """Check the targets of rows: as numbers, and the known classes with those of y; None if y is no class."""
         raise NotImplementedError
 
     def _learn(self, learned: Learned, X: Any, y: Array, weight: Array | None) -> Array:
@@ -206,10 +221,6 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
             raise
         self._learned = learned
         return scores
-
-    def _columns_of(self, X: Any) -> tuple[Columns, Any]:
-        """The columns of the first matrix or frame, and its checked rows."""
-        return Columns.of(X, type(self).__name__)
 
     def _begun(self, X: Any, columns: Columns, labels: Labels | None) -> Learned:
         """A new model for rows of this form."""

@@ -123,13 +123,13 @@ def _union(old: Array, more: Array) -> Array:
 
 def as_labels(y: Any, X: Any) -> Array:
     """Class labels: one per row, all of one kind."""
-    if type(y) is np.ndarray and y.dtype.kind in "biu" and y.shape == X.shape[:1]:
+    if type(y) is np.ndarray and y.dtype.kind in "biuU" and y.shape == X.shape[:1]:
         return y
     y = _as_they_are(y, "y")
     if type(y) is not np.ndarray or y.shape != X.shape[:1]:
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-    return checked(y, "y")
+    return _of_one_kind(y, "y")
 
 
 def _as_they_are(labels: Any, name: str) -> Any:
@@ -138,6 +138,9 @@ def _as_they_are(labels: Any, name: str) -> Any:
     if not isinstance(labels, (list, tuple)) or not labels:
         return labels
     types = {type(label) for label in labels}
+    for label in labels if str in types else ():
+        if isinstance(label, str) and label.endswith("\0"):
+            raise ValueError(f"{name} contains {label!r}: NumPy drops NUL characters at the end; use another label")
     mixed = len(types) > 1 and len({_kind(label) for label in labels}) > 1
     if mixed or (types == {int} and max(map(abs, labels)) >= 2**63):
         objects = np.empty(len(labels), dtype=object)
@@ -148,11 +151,10 @@ def _as_they_are(labels: Any, name: str) -> Any:
 
 def checked(labels: Any, name: str) -> Array:
     """Labels of one kind: numbers, strings or booleans, none of them missing."""
-    y: Array = np.asarray(_as_they_are(labels, name))
-    if y.dtype.kind == "U" and isinstance(labels, list):
-        for label in labels:
-            if isinstance(label, str) and label.endswith("\0"):
-                raise ValueError(f"{name} contains {label!r}: NumPy drops NUL characters at the end; use another label")
+    return _of_one_kind(np.asarray(_as_they_are(labels, name)), name)
+
+
+def _of_one_kind(y: Array, name: str) -> Array:
     if y.ndim != 1:
         raise ValueError(f"{name} must hold one label per example, got shape {y.shape}")
     if y.dtype.kind == "O":

@@ -84,19 +84,17 @@ class Learned:
 
     # -- learning
 
-    @property
-    def rows_learned(self) -> int:
-        """Rows that calls of `learn` have processed, those of weight 0 included."""
-        return self.engine.rows_learned if self._journal is None else self._journal.rows_learned
-
     def learn(self, X: Any, y: Array, weight: Array | None) -> Array:
         """Learn from checked rows. Returns the scores before each update, of the averaged model if there is one.
 
         Interrupts are handled between blocks of at most about 0.1 seconds. An error that ends the call early says how
         many rows were learned, and has their scores (see `ended_early`).
         """
-        self._refuse_other_thread()
-        engine, before = self._engine or self.engine, self.rows_learned
+        if self._caller is not None:
+            self._refuse_other_thread()
+        engine = self._engine or self.engine
+        counter = self._journal or engine  # the one that knows how many rows were learned
+        before = counter.rows_learned
         last = np.empty((len(y), engine.outputs))
         averaged = np.empty_like(last) if self.average else last
         used = averaged if averaged.shape[1] > 1 else averaged[:, 0]
@@ -107,7 +105,7 @@ class Learned:
                 engine.check(X, y)
                 self._learn_in_blocks(X, y, weight, (last, averaged))
         except BaseException as error:
-            done = self.rows_learned - before
+            done = counter.rows_learned - before
             if isinstance(error, (Busy, TooLarge)) and not done:
                 raise
             ended = ended_early(error, done, len(y), used[:done])
@@ -213,15 +211,12 @@ class Learned:
         """A `Learned` with these labels, which contain the known ones; it has learned the same rows."""
         assert self.labels is not None
         self._refuse_other_thread()
-        other = object.__new__(Learned)
-        vars(other).update(vars(self) | {"labels": labels, "columns": copy.deepcopy(self.columns)})
+        engine = self.engine
+        state = engine.state()
         if len(labels) > len(self.labels):
-            engine = self.engine
-            other._engine = other._fresh(self.columns.keys)
-            other._engine.restore(engine.relabel(engine.state(), Joining(self.labels.classes, labels.classes)))
-            if self._journal is not None:
-                other._journal = Journal(self.columns.keys)
-                other._journal.keep(other._engine, self.columns.keys)
+            state = engine.relabel(state, Joining(self.labels.classes, labels.classes))
+        other = Learned(self.recipe, self.run, copy.deepcopy(self.columns), labels)
+        other.restore(state)
         return other
 
     def restore(self, arrays: State) -> None:
@@ -248,10 +243,6 @@ class Learned:
             border.refuse_non_finite(X)
             return X
         return columns.matrix(X, self.dtype)
-
-    def targets(self, y: Array) -> Array | None:
-        """The targets of labels; None if one of them is not known."""
-        return None if self.labels is None else self.labels.known(y)
 
     # -- predicting
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from sklearn.base import RegressorMixin
 
 from onkel.faces import border
-from onkel.faces.estimator import Array, Estimator, Examples
+from onkel.faces.estimator import Array, Estimator
 
 
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
@@ -26,17 +26,10 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
         """Learn from the rows in order and return the predictions (n,) made before each update."""
         return self._learn(*self._ready(X, y, classes, sample_weight))
 
-    def _ready(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
+    def _targets(self, X: Any, y: Any, classes: Any) -> tuple[Array, None]:
         if classes is not None:
             raise ValueError(f"a regressor has no classes, got classes={classes!r}: leave it out")
-        learned = self._learned
-        if learned is None:
-            columns, X = self._columns_of(X)
-        else:
-            X = learned.rows(X)
-        y = border.as_target(y, X)
-        weight = None if sample_weight is None else border.as_weight(sample_weight, X)
-        return self._begun(X, columns, None) if learned is None else learned, X, y, weight
+        return border.as_target(y, X), None
 
     def predict(self, X: Any, output: str | None = None) -> Array:
         """Predictions (n,) of the "last" or the "average" model (`output`; None: the average if there is one)."""
