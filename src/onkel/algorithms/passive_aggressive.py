@@ -11,7 +11,7 @@ from onkel.faces.one_kernel import OneKernel
 from onkel.faces.regressor import Regressor
 from onkel.hypotheses import Expansion
 from onkel.kernels import Kernel
-from onkel.losses import EpsilonInsensitive, Hinge
+from onkel.losses import EpsilonInsensitive, Hinge, Loss
 from onkel.updates import PassiveAggressive
 
 __all__ = [
@@ -22,7 +22,21 @@ __all__ = [
 CRAMMER = "Crammer, Dekel, Keshet, Shalev-Shwartz, Singer: Online passive-aggressive algorithms. JMLR 7, 2006"
 
 
-class PAClassifier(OneKernel, Classifier):
+class _PassiveAggressive(OneKernel):
+    """The least step that brings the loss to zero, limited by C."""
+
+    variant: str = "I"
+    C: float = 1.0
+    paper: ClassVar[str] = CRAMMER
+    variants: ClassVar[Variants] = {"PA-I": {"variant": "I"}, "PA-II": {"variant": "II"}}
+    cost: ClassVar[str] = "n d"
+    examples: ClassVar[Settings] = ({"variant": "hard"}, {"variant": "I", "C": 0.4}, {"variant": "II", "C": 0.4})
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return Expansion(kernel, Unlimited()), self._loss(), PassiveAggressive(self.variant, self.C)
+
+
+class PAClassifier(_PassiveAggressive, Classifier):
     """Passive-aggressive classification: PA, PA-I and PA-II.
 
     l = max(0, 1 - y f(x));  f <- f + tau y k(x, .)
@@ -50,19 +64,13 @@ class PAClassifier(OneKernel, Classifier):
     True
     """
 
-    variant: str = "I"
-    C: float = 1.0
-    paper: ClassVar[str] = CRAMMER
     aliases: ClassVar[tuple[str, ...]] = ("Passive-Aggressive",)
-    variants: ClassVar[Variants] = {"PA-I": {"variant": "I"}, "PA-II": {"variant": "II"}}
-    cost: ClassVar[str] = "n d"
-    examples: ClassVar[Settings] = ({"variant": "hard"}, {"variant": "I", "C": 0.4}, {"variant": "II", "C": 0.4})
 
-    def parts(self, kernel: Kernel) -> Parts:
-        return Expansion(kernel, Unlimited()), Hinge(), PassiveAggressive(self.variant, self.C)
+    def _loss(self) -> Loss:
+        return Hinge()
 
 
-class PARegressor(OneKernel, Regressor):
+class PARegressor(_PassiveAggressive, Regressor):
     """Passive-aggressive regression: PA, PA-I and PA-II with the epsilon-insensitive loss.
 
     l = max(0, |y - f(x)| - epsilon);  f <- f + tau sgn(y - f(x)) k(x, .), tau as in PAClassifier
@@ -89,19 +97,8 @@ class PARegressor(OneKernel, Regressor):
     True
     """
 
-    variant: str = "I"
-    C: float = 1.0
     epsilon: float = 0.1
-    paper: ClassVar[str] = CRAMMER
-    variants: ClassVar[Variants] = {"PA-I": {"variant": "I"}, "PA-II": {"variant": "II"}}
-    cost: ClassVar[str] = "n d"
-    examples: ClassVar[Settings] = (
-        {"variant": "hard"},
-        {"variant": "I", "C": 0.4},
-        {"variant": "II", "C": 0.4},
-        {"variant": "I", "C": 0.4, "epsilon": 0.3},
-    )
+    examples: ClassVar[Settings] = (*_PassiveAggressive.examples, {"variant": "I", "C": 0.4, "epsilon": 0.3})
 
-    def parts(self, kernel: Kernel) -> Parts:
-        loss = EpsilonInsensitive(self.epsilon)
-        return Expansion(kernel, Unlimited()), loss, PassiveAggressive(self.variant, self.C)
+    def _loss(self) -> Loss:
+        return EpsilonInsensitive(self.epsilon)

@@ -44,7 +44,7 @@ DEKEL = (
 )
 
 
-class _PerceptronClassifier(OneKernel, Classifier):
+class StepOnMistake(OneKernel, Classifier):
     """On a mistake add y k(x, .) (several classes: +1 on y, -1 on the best rival), by the rule of a budget."""
 
     strict_sign_update: bool = False
@@ -58,7 +58,7 @@ class _PerceptronClassifier(OneKernel, Classifier):
         return Expansion(kernel, self.budget_part()), loss, Perceptron()
 
 
-class _PerceptronRegressor(OneKernel, Regressor):
+class StepOutsideTube(OneKernel, Regressor):
     """Outside the tube |y - f(x)| <= epsilon add eta sgn(y - f(x)) k(x, .), by the rule of a budget."""
 
     eta: float = 0.2
@@ -72,7 +72,7 @@ class _PerceptronRegressor(OneKernel, Regressor):
         return Expansion(kernel, self.budget_part()), EpsilonInsensitive(self.epsilon), Perceptron(self.eta)
 
 
-class KernelPerceptronClassifier(_PerceptronClassifier):
+class KernelPerceptronClassifier(StepOnMistake):
     """The kernel perceptron: on a mistake, the example becomes a term.
 
     if y f(x) <= 0:  f <- f + y k(x, .)
@@ -106,7 +106,7 @@ class KernelPerceptronClassifier(_PerceptronClassifier):
         return Unlimited()
 
 
-class KernelPerceptronRegressor(_PerceptronRegressor):
+class KernelPerceptronRegressor(StepOutsideTube):
     """Perceptron-type regression: steps of fixed length towards targets outside the tube.
 
     if |y - f(x)| > epsilon:  f <- f + eta sgn(y - f(x)) k(x, .)
@@ -233,7 +233,7 @@ class TighterPerceptronClassifier(OneKernel, Classifier):
         return Expansion(kernel, budget), Mistake(self.beta), Perceptron()
 
 
-class RBPClassifier(_PerceptronClassifier):
+class RBPClassifier(StepOnMistake):
     """Randomized Budget Perceptron: when full, a term drawn uniformly is removed.
 
     if y f(x) <= 0:  if full, remove a random term;  f <- f + y k(x, .)
@@ -269,7 +269,7 @@ class RBPClassifier(_PerceptronClassifier):
         return RemoveRandom(self.budget)
 
 
-class RBPRegressor(_PerceptronRegressor):
+class RBPRegressor(StepOutsideTube):
     """Randomized Budget Perceptron for regression: when full, a term drawn uniformly is removed.
 
     Composition: Learner(Expansion(kernel, RemoveRandom(budget)), EpsilonInsensitive(epsilon), Perceptron(eta))
@@ -349,7 +349,7 @@ class ForgetronClassifier(OneKernel, Classifier):
         return Expansion(kernel, budget), Mistake(), Perceptron()
 
 
-class ForgetronRegressor(_PerceptronRegressor):
+class ForgetronRegressor(StepOutsideTube):
     """Forgetron for regression: steps of fixed length; when full, f is shrunk and the oldest term is removed.
 
     Composition: Learner(Expansion(kernel, Forget(budget, absolute=True)), EpsilonInsensitive(epsilon), Perceptron(eta))
@@ -392,7 +392,7 @@ class ForgetronRegressor(_PerceptronRegressor):
         return Forget(self.budget, self.variant, absolute=self.variant != "basic", legacy_root=self.legacy_root)
 
 
-class StoptronClassifier(_PerceptronClassifier):
+class StoptronClassifier(StepOnMistake):
     """Stoptron: a kernel perceptron that stops learning when its budget is full.
 
     Composition: Learner(Expansion(kernel, Stop(budget)), Mistake(), Perceptron())
@@ -425,7 +425,7 @@ class StoptronClassifier(_PerceptronClassifier):
         return Stop(self.budget)
 
 
-class StoptronRegressor(_PerceptronRegressor):
+class StoptronRegressor(StepOutsideTube):
     """Stoptron for regression: it stops learning when its budget is full.
 
     Composition: Learner(Expansion(kernel, Stop(budget)), EpsilonInsensitive(epsilon), Perceptron(eta))

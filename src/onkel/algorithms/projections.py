@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from onkel.algorithms.perceptrons import ORABONA
+from onkel.algorithms.perceptrons import ORABONA, StepOnMistake, StepOutsideTube
 from onkel.budgets import Project, Refit
 from onkel.faces.classifier import Classifier
 from onkel.faces.estimator import Parts, Settings, Variants
 from onkel.faces.one_kernel import OneKernel
-from onkel.faces.regressor import Regressor
 from onkel.hypotheses import Expansion
 from onkel.kernels import Kernel
-from onkel.losses import EpsilonInsensitive, Hinge, Mistake
+from onkel.losses import Hinge
 from onkel.updates import PassiveAggressive, Perceptron
 
 __all__ = [
@@ -25,7 +24,21 @@ __all__ = [
 WANG = "Wang, Vucetic: Online passive-aggressive algorithms on a budget. AISTATS, 2010"
 
 
-class ProjectronClassifier(OneKernel, Classifier):
+class _Projectron(OneKernel):
+    """Steps are projected on the span of the terms if it is near, or if the budget is full."""
+
+    budget: int | None = None
+    tolerance: float = 0.0
+    squared: bool = False
+    paper: ClassVar[str] = ORABONA
+    cost: ClassVar[str] = "B d (+ B^2)"
+
+    def budget_part(self) -> Project:
+        """How the new term enters."""
+        return Project(self.budget, self.tolerance, self.squared)
+
+
+class ProjectronClassifier(_Projectron, StepOnMistake):
     """Projectron: a mistake becomes a new term, or is projected on the terms if near their span or over budget.
 
     On a mistake, with d = K^-1 k(x) and delta the distance of k(x, .) to the span of the terms:
@@ -54,12 +67,6 @@ class ProjectronClassifier(OneKernel, Classifier):
     True
     """
 
-    budget: int | None = None
-    tolerance: float = 0.0
-    squared: bool = False
-    strict_sign_update: bool = False
-    paper: ClassVar[str] = ORABONA
-    cost: ClassVar[str] = "B d (+ B^2)"
     examples: ClassVar[Settings] = (
         {"budget": 15},
         {"tolerance": 0.6},
@@ -67,12 +74,8 @@ class ProjectronClassifier(OneKernel, Classifier):
         {"budget": 15, "tolerance": 0.5, "strict_sign_update": True},
     )
 
-    def parts(self, kernel: Kernel) -> Parts:
-        budget = Project(self.budget, self.tolerance, self.squared)
-        return Expansion(kernel, budget), Mistake(strict_sign=self.strict_sign_update), Perceptron()
 
-
-class ProjectronRegressor(OneKernel, Regressor):
+class ProjectronRegressor(_Projectron, StepOutsideTube):
     """Projectron for regression, an extension: examples outside the tube take the place of mistakes.
 
     If |y - f(x)| > epsilon: the step eta sgn(y - f(x)) k(x, .), projected as in ProjectronClassifier
@@ -100,25 +103,14 @@ class ProjectronRegressor(OneKernel, Regressor):
     True
     """
 
-    budget: int | None = None
-    tolerance: float = 0.0
-    squared: bool = False
-    eta: float = 0.2
-    epsilon: float = 0.1
-    paper: ClassVar[str] = ORABONA
-    cost: ClassVar[str] = "B d (+ B^2)"
     examples: ClassVar[Settings] = (
         {"budget": 15, "eta": 0.3, "epsilon": 0.2},
         {"eta": 0.3, "epsilon": 0.2, "tolerance": 0.6},
         {"eta": 0.3, "epsilon": 0.2, "budget": 40, "tolerance": 0.2, "squared": True},
     )
 
-    def parts(self, kernel: Kernel) -> Parts:
-        budget = Project(self.budget, self.tolerance, self.squared)
-        return Expansion(kernel, budget), EpsilonInsensitive(self.epsilon), Perceptron(self.eta)
 
-
-class ProjectronPlusPlusClassifier(OneKernel, Classifier):
+class ProjectronPlusPlusClassifier(_Projectron, Classifier):
     """Projectron++: Projectron, with projected steps also where the prediction is right but the margin small.
 
     On a margin error, 0 < l < 1 with p = k(x, x) - delta^2: f <- f + tau y sum_i d_i k(x_i, .),
@@ -149,14 +141,10 @@ class ProjectronPlusPlusClassifier(OneKernel, Classifier):
     """
 
     budget: int | None = 100
-    tolerance: float = 0.0
-    squared: bool = False
     rule: str = "icml"
     U: float | None = None
     strict_sign_update: bool = False
-    paper: ClassVar[str] = ORABONA
     aliases: ClassVar[tuple[str, ...]] = ("Projectron++",)
-    cost: ClassVar[str] = "B d (+ B^2)"
     examples: ClassVar[Settings] = (
         {"budget": 15},
         {"budget": 15, "U": 0.2},
@@ -165,9 +153,11 @@ class ProjectronPlusPlusClassifier(OneKernel, Classifier):
     )
 
     def parts(self, kernel: Kernel) -> Parts:
+        return Expansion(kernel, self.budget_part()), Hinge(), Perceptron()
+
+    def budget_part(self) -> Project:
         rule = self._choice("rule", icml="icml", jmlr="jmlr")
-        budget = Project(self.budget, self.tolerance, self.squared, rule, self.U, self.strict_sign_update)
-        return Expansion(kernel, budget), Hinge(), Perceptron()
+        return super().budget_part().replace(rule=rule, U=self.U, strict_sign=self.strict_sign_update)
 
 
 class BPAClassifier(OneKernel, Classifier):
