@@ -83,7 +83,7 @@ def singles(name: str, X: Any, y: Any) -> Iterator[float]:
     outputs, columns = classes if classes > 2 else 1, X.shape[1]
     target = np.where(y > 0, 1.0, -1.0) if classes == 2 else y.astype(np.float64)
     run = {"columns": columns, "dtype": "float64", "sparse": sp.issparse(X)}
-    recipes = model.recipes(columns)
+    recipes = model.compositions(columns)
     for parts, seed in zip(recipes, seeds(0, len(recipes)), strict=True):
         keys = np.arange(columns, dtype=np.uint64)
         learner = native.fastest(Learner(*parts, outputs=outputs, keys=keys, seed=seed, **run))

@@ -176,7 +176,7 @@ def alone(model, X, y, outputs):
     run = {"columns": X.shape[1], "dtype": "float64", "sparse": False}
     from onkel.learners.pool import seeds
 
-    recipes = model.recipes(X.shape[1])
+    recipes = model.compositions(X.shape[1])
     for parts, seed in zip(recipes, seeds(0, len(recipes)), strict=True):
         learner = fastest(Learner(*parts, outputs=outputs, keys=keys, seed=seed, **run))
         yield Scaled(learner, columns=X.shape[1], target=model.target, dtype="float64").learn(X, y)[0]

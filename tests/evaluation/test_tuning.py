@@ -23,7 +23,7 @@ from onkel.cli import main, progress
 from onkel.evaluation import together, tuning
 from onkel.evaluation.follower import Follower
 from onkel.evaluation.prequential import evaluate
-from onkel.evaluation.tuning import Candidate, cuts, grid
+from onkel.evaluation.tuning import Candidate, eliminations, grid
 from onkel.kernels import Gaussian
 
 Capture = pytest.CaptureFixture[str]
@@ -47,7 +47,7 @@ def test_a_grid_names_every_combination() -> None:
 @pytest.mark.parametrize("candidates", [1, 2, 3, 4, 5, 16, 63, 64, 384])
 @pytest.mark.parametrize("keep", [0.1, 0.25, 0.5, 0.9])
 def test_cuts_keep_to_the_cost_and_use_it(candidates: int, keep: float) -> None:
-    plan = cuts(candidates, 12.0, keep)
+    plan = eliminations(candidates, 12.0, keep)
     running = [candidates, *(left for _, left in plan)]
     shares = [0.0, *(share for share, _ in plan)]
     assert running[-1] == 1
@@ -59,18 +59,18 @@ def test_cuts_keep_to_the_cost_and_use_it(candidates: int, keep: float) -> None:
 
 
 def test_nobody_is_judged_by_a_few_examples() -> None:
-    assert cuts(64, 8, 0.25, least=0.2)[0] == (0.2, 16)
-    assert cuts(64, 8, 0.25, least=0.01) == cuts(64, 8)
-    assert cuts(64, 8, least=1.3) == [(1.0, 1)]
+    assert eliminations(64, 8, 0.25, least=0.2)[0] == (0.2, 16)
+    assert eliminations(64, 8, 0.25, least=0.01) == eliminations(64, 8)
+    assert eliminations(64, 8, least=1.3) == [(1.0, 1)]
     tuned = onkel.tune(settings(), STREAM.X[:100], STREAM.y[:100], cost=5)
     assert min(one.seen for one in tuned.candidates) == 40
 
 
 def test_costs_that_cannot_be_kept() -> None:
     with pytest.raises(ValueError, match="64 settings cannot be tuned at the cost of 1 runs: allow 5 or more"):
-        cuts(64, 1)
+        eliminations(64, 1)
     with pytest.raises(ValueError, match="keep must lie between 0 and 1, got 1"):
-        cuts(64, 8, 1)
+        eliminations(64, 8, 1)
 
 
 def naive(models: dict[str, Any], X: Any, y: Any, plan: list[tuple[float, int]]) -> tuple[list[str], dict[str, int]]:
@@ -91,7 +91,7 @@ def naive(models: dict[str, Any], X: Any, y: Any, plan: list[tuple[float, int]])
 def test_the_race_is_that_of_whole_runs(cost: float) -> None:
     models = settings()
     tuned = onkel.tune(models, STREAM.X, STREAM.y, cost=cost)
-    (winner,), seen = naive(models, STREAM.X, STREAM.y, cuts(16, cost, least=40 / len(STREAM)))
+    (winner,), seen = naive(models, STREAM.X, STREAM.y, eliminations(16, cost, least=40 / len(STREAM)))
     assert tuned.candidates[0].name == winner
     assert {one.name: one.seen for one in tuned.candidates} == seen
     assert tuned.cost <= min(cost, 16) + 0.2

@@ -40,8 +40,8 @@ class _AutoKernel(Weighted):
     budget: int = 1000
     target: ClassVar[bool] = False
 
-    def recipes(self, columns: int) -> list[Parts]:
-        """The recipes of the components, for rows at a mean squared distance of 1."""
+    def compositions(self, columns: int) -> list[Parts]:
+        """Hypothesis, loss and update of each component, for rows at a mean squared distance of 1."""
         raise NotImplementedError
 
     def _features(self, columns: int, widths: tuple[float, ...], loss: Loss) -> list[Parts]:
@@ -50,11 +50,11 @@ class _AutoKernel(Weighted):
         return [(Features(Fourier(kernel, self.components)), loss, DistanceOverGradient()) for kernel in kernels]
 
     def _pool(self, columns: int) -> tuple[Kernel, ...]:
-        return tuple(kernel for hypothesis, _, _ in self.recipes(columns) for kernel in hypothesis.kernels)
+        return tuple(kernel for hypothesis, _, _ in self.compositions(columns) for kernel in hypothesis.kernels)
 
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
         double = {**run, "dtype": "float64"}  # scaled rows are
-        hedge = native.fastest(self._combined(self.recipes(run["columns"]), double, outputs, keys))
+        hedge = native.fastest(self._combined(self.compositions(run["columns"]), double, outputs, keys))
         return Scaled(hedge, columns=len(keys), target=self.target, dtype=run["dtype"])
 
 
@@ -93,7 +93,7 @@ class AutoKernelClassifier(_AutoKernel, Classifier):
     paper: ClassVar[str] = CESA
     cost: ClassVar[str] = "D d + B d"
 
-    def recipes(self, columns: int) -> list[Parts]:
+    def compositions(self, columns: int) -> list[Parts]:
         stored: list[Parts] = [
             (Expansion(Gaussian(gamma), Refit(self.budget, "nearest", 1.0)), Hinge(), PassiveAggressive("I", 1.0))
             for gamma in (4.0, 16.0, 64.0)
@@ -144,7 +144,7 @@ class AutoKernelRegressor(_AutoKernel, Regressor):
     paper: ClassVar[str] = CESA
     cost: ClassVar[str] = "D d + B d + B^2"
 
-    def recipes(self, columns: int) -> list[Parts]:
+    def compositions(self, columns: int) -> list[Parts]:
         stored: list[Parts] = [
             (Expansion(Gaussian(gamma), AlmostLinearDependence(nu, self.budget)), Squared(), Defer())
             for gamma, nu in ((0.25, 0.03), (1.0, 0.03), (4.0, 0.1))

@@ -27,8 +27,8 @@ from onkel.updates.base import Round
 Array = np.ndarray[Any, np.dtype[Any]]
 
 # Added to the diagonal of K, relative to it, so that a singular K gives the solution of minimum norm. It is larger than
-# core.linalg.RIDGE, which only lets factorisations succeed.
-RIDGE = 1e-10
+# the one of core.linalg, which only lets factorisations succeed.
+SOLUTION_RIDGE = 1e-10
 
 
 class Boxed(Budget):
@@ -257,7 +257,7 @@ class DualAscent(Bounded, Boxed):
             return v
         least, most = box.a - box.most, box.a - box.least
         least[j] = most[j] = box.a[j]
-        return smallest_in_box(K + RIDGE * np.diag(np.diag(K)), v, least, most)
+        return smallest_in_box(K + SOLUTION_RIDGE * np.diag(np.diag(K)), v, least, most)
 
     # -- the memory of kernel values and neighbours
 
@@ -268,7 +268,7 @@ class DualAscent(Bounded, Boxed):
         elif "K" in memory:
             K = memory["K"]
             memory["K"] = np.block([[K, k[:, None]], [k[None], np.array([[kxx]])]])
-            memory["factor"].append(k, kxx * (1 + RIDGE))
+            memory["factor"].append(k, kxx * (1 + SOLUTION_RIDGE))
 
     def _dismiss(self, f: Terms, slot: int, memory: Memory) -> None:
         """Update the memory after a term was removed and the last one took its slot."""
@@ -278,7 +278,7 @@ class DualAscent(Bounded, Boxed):
             order = removed(np.arange(f.n + 1), slot)
             K = memory["K"] = memory["K"][np.ix_(order, order)]
             memory["factor"].remove(slot)
-            memory["factor"].refresh(lambda: K + RIDGE * np.diag(np.diag(K)))
+            memory["factor"].refresh(lambda: K + SOLUTION_RIDGE * np.diag(np.diag(K)))
 
 
 def residual(factor: Factor, K: Array, j: int) -> Array:

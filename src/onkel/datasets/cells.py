@@ -23,7 +23,7 @@ from onkel.core.errors import DataError
 from onkel.datasets.tables import Cells, Place, Table
 
 Array = NDArray[Any]
-Parts = Callable[[Table], Iterator[tuple[list[Cells], Place]]]
+Batches = Callable[[Table], Iterator[tuple[list[Cells], Place]]]
 
 _TEXT = 1 << 20  # bytes of text read at once
 _LONGEST = 1 << 26  # bytes; a file with a longer line is not text
@@ -56,7 +56,7 @@ def line_blocks(name: str, file: Any, line: int = 1, whole: Callable[[bytes], bo
 # -- CSV ---------------------------------------------------------------------------------------------------
 
 
-def csv_cells(name: str, file: Any, header: bool) -> tuple[list[str], Parts]:
+def csv_cells(name: str, file: Any, header: bool) -> tuple[list[str], Batches]:
     blocks = line_blocks(name, file, whole=_quotes_close)
     text, line = next(blocks, (b"", 1))
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -187,13 +187,13 @@ def _texts(text: bytes, begins: Array, ends: Array) -> list[str]:
 # -- Parquet and Arrow -------------------------------------------------------------------------------------
 
 
-def parquet_cells(name: str, file: Any, header: bool) -> tuple[list[str], Parts]:
+def parquet_cells(name: str, file: Any, header: bool) -> tuple[list[str], Batches]:
     parquet = _pyarrow("parquet")
     table = _arrow_opened(name, "Parquet", lambda: parquet.ParquetFile(file))
     return list(table.schema_arrow.names), _batches(name, lambda: table.iter_batches(batch_size=_ROWS))
 
 
-def arrow_cells(name: str, file: Any, header: bool) -> tuple[list[str], Parts]:
+def arrow_cells(name: str, file: Any, header: bool) -> tuple[list[str], Batches]:
     ipc = _pyarrow("ipc")
     if file.peek(6)[:6] == b"ARROW1":
         table = _arrow_opened(name, "Arrow", lambda: ipc.open_file(file))
@@ -216,7 +216,7 @@ def _arrow_opened(name: str, kind: str, open_: Callable[[], Any]) -> Any:
         raise DataError(f"{name} is not {'an Arrow' if kind == 'Arrow' else 'a Parquet'} file: {reason}") from None
 
 
-def _batches(name: str, batches: Callable[[], Iterator[Any]]) -> Parts:
+def _batches(name: str, batches: Callable[[], Iterator[Any]]) -> Batches:
     def parts(table: Table) -> Iterator[tuple[list[Cells], Place]]:
         start = 0
         for batch in batches():

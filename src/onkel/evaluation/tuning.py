@@ -27,7 +27,7 @@ from onkel.evaluation.totals import accumulated, error_of, errors
 
 Values = Mapping[str, Sequence[Any]]
 
-LEAST = 40  # examples; on fewer no setting is judged
+LEAST_ROWS = 40  # examples; on fewer no setting is judged
 
 _TENS = [10.0**k for k in range(-3, 4)]
 _FOURS = [4.0**k for k in range(-4, 4)]
@@ -175,7 +175,7 @@ def tune(
     dropped: list[Candidate] = []
     side_by_side = joblib.Parallel(n_jobs, prefer="threads")
     begin = 0
-    for share, left in cuts(len(alive), cost, keep, LEAST / len(y)):
+    for share, left in eliminations(len(alive), cost, keep, LEAST_ROWS / len(y)):
         end = max(begin + 1, round(share * len(y))) if share < 1 else len(y)
         stretch = X[begin:end], y[begin:end], labels
         families = together.families([one.model for one in alive], *stretch)
@@ -216,7 +216,9 @@ def _further(family: list[Candidate], X: Any, y: Any, classes: Any) -> list[Cand
     ]
 
 
-def cuts(candidates: int, cost: float = 10.0, keep: float = 0.25, least: float = 0.0) -> list[tuple[float, int]]:
+def eliminations(
+    candidates: int, cost: float = 10.0, keep: float = 0.25, least: float = 0.0
+) -> list[tuple[float, int]]:
     """When candidates are dropped: pairs of a share of the stream and the number of candidates left after it.
 
     The last pair is (1, 1). The shares grow geometrically to 1. The first is the largest that the cost allows, but at

@@ -24,7 +24,7 @@ from onkel.core.errors import NotFinite
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SPARSE = ("csr", "csc", "coo")
-MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}  # compared as text: pandas' NA cannot be compared with itself
+MISSING_AS_TEXT = {"None", "nan", "NaN", "NaT", "<NA>"}  # compared as text: pandas' NA cannot be compared with itself
 
 
 def is_frame(X: Any) -> bool:
@@ -68,7 +68,7 @@ def as_example(x: Any, known: Container[Any] = ()) -> Any:
         raise ValueError(f"an example is a dictionary or a row of numbers, got {shortly(x)}")
     if row.dtype.kind == "O":
         numbers = row.ravel().tolist()
-        at = next((i for i, number in enumerate(numbers) if not is_number(number)), None)
+        at = next((i for i, number in enumerate(numbers) if not is_numeric(number)), None)
         if at is not None:
             raise ValueError(f"feature {at} is {shortly(numbers[at])}, not a number: encode it first")
         row = np.array([as_float(number) for number in numbers])
@@ -83,7 +83,7 @@ def naming_columns(X: Any) -> Iterator[None]:
     except (TypeError, ValueError, OverflowError) as error:
         for name in X.columns if is_frame(X) and hasattr(X, "dtypes") else ():
             for row, value in enumerate(X[name]):
-                if not can_be_read(value) and str(value) not in MISSING:
+                if not can_be_read(value) and str(value) not in MISSING_AS_TEXT:
                     where = f"column {name!r} of X holds {shortly(value)} in row {row}"
                     raise ValueError(f"{where}, not a number: encode or drop it first") from None
         if isinstance(error, OverflowError):
@@ -95,7 +95,7 @@ def naming_columns(X: Any) -> Iterator[None]:
         raise
 
 
-def is_number(value: Any) -> bool:
+def is_numeric(value: Any) -> bool:
     return type(value) is float or (isinstance(value, (Real, np.bool_)) and not isinstance(value, np.timedelta64))
 
 

@@ -139,7 +139,7 @@ class Columns:
         found += [(self.count + i, name) for i, name in enumerate(new)]
         numbers = [x[name] for _, name in found]
         for (_, name), number in zip(found, numbers, strict=True):
-            if not border.is_number(number):
+            if not border.is_numeric(number):
                 raise ValueError(f"feature {name!r} is {border.shortly(number)}, not a number: encode it first")
         values = np.array([border.as_float(number) for number in numbers])
         if not np.isfinite(values).all():

@@ -160,7 +160,9 @@ def _of_one_kind(y: Array, name: str) -> Array:
     if y.dtype.kind == "O":
         kinds = sorted({_kind(label) for label in y})
         if len(kinds) > 1 or kinds[0] not in ("str", "number", "bool"):
-            at = next((i for i, label in enumerate(y) if _kind(label) != "str" and str(label) in border.MISSING), None)
+            at = next(
+                (i for i, label in enumerate(y) if _kind(label) != "str" and str(label) in border.MISSING_AS_TEXT), None
+            )
             if at is not None:
                 raise ValueError(f"{name} contains {y[at]} in row {at}: drop or repair that label first")
             at = next((i for i, label in enumerate(y) if _kind(label) != _kind(y[0])), 0)

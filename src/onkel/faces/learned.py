@@ -27,7 +27,7 @@ from onkel.faces import border
 from onkel.faces.columns import Columns
 from onkel.faces.labels import Labels
 from onkel.learners.engine import Engine
-from onkel.learners.journal import ROWS, Journal
+from onkel.learners.journal import ROWS_BETWEEN_STATES, Journal
 from onkel.maps import keys_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -149,7 +149,7 @@ class Learned:
             return
         try:
             engine.learn(X, y, weight, out)
-            if journal.since_kept + len(y) >= max(ROWS, engine.n):
+            if journal.since_kept + len(y) >= max(ROWS_BETWEEN_STATES, engine.n):
                 journal.keep(engine, self.columns.keys, len(y))
             else:
                 journal.learned(X, y, weight)

@@ -59,13 +59,13 @@ class Weighted(Estimator):
         """The seed of each component."""
         return seeds(seed, count)
 
-    def _combined(self, recipes: list[Parts], run: Mapping[str, Any], outputs: int, keys: Array) -> Hedge:
+    def _combined(self, compositions: list[Parts], run: Mapping[str, Any], outputs: int, keys: Array) -> Hedge:
         """A pool of learners with these parts."""
         # always float64: small widths underflow in float32, and a component whose kernel is 0 learns nothing
         fine = {**run, "dtype": "float64"}
         learners = [
             Learner(*parts, outputs=outputs, keys=keys, **(fine | {"seed": seed}))
-            for parts, seed in zip(recipes, self._seeds(run["seed"], len(recipes)), strict=True)
+            for parts, seed in zip(compositions, self._seeds(run["seed"], len(compositions)), strict=True)
         ]
         jobs = effective_n_jobs(self.n_jobs)
         return Hedge(learners, seed=run["seed"], dtype=run["dtype"], jobs=jobs, **self._hedge())
@@ -98,8 +98,8 @@ class Pool(Weighted):
         return self.member(**{name: params[name] for name in shared}).parts(kernel)
 
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
-        recipes = [self.parts(kernel) for kernel in self._pool(run["columns"])]
-        return native.fastest(self._combined(recipes, run, outputs, keys))
+        compositions = [self.parts(kernel) for kernel in self._pool(run["columns"])]
+        return native.fastest(self._combined(compositions, run, outputs, keys))
 
     @property
     def sizes_(self) -> Array:

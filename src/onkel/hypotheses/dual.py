@@ -23,10 +23,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class TermsAndWeights(Function):
     """The sum of an expansion and a function of features."""
 
-    def __init__(self, recipe: Dual, run: Run) -> None:
+    def __init__(self, hypothesis: Dual, run: Run) -> None:
         super().__init__(run)
-        self.recipe = recipe
-        self.terms, self.weights = recipe.expansion.start(run), recipe.features.start(run)
+        self.hypothesis = hypothesis
+        self.terms, self.weights = hypothesis.expansion.start(run), hypothesis.features.start(run)
 
     @property
     def n(self) -> int:
@@ -76,15 +76,15 @@ class TermsAndWeights(Function):
     def move(self, round: Round, shrink: float, coef: Array | None) -> None:
         self.terms.shrink(shrink)
         self.weights.shrink(shrink)
-        if coef is None and self.recipe.insert_always:
+        if coef is None and self.hypothesis.insert_always:
             coef = np.zeros(self.run.outputs)
         if coef is None:
             return
-        if self.recipe.budget == 0:
+        if self.hypothesis.budget == 0:
             self.weights.add(np.outer(self._split(round.k)[1], coef))
             return
-        if self.n == self.recipe.budget:  # full: the smallest terms go into the features
-            for _ in range(min(self.recipe.merge, self.n)):
+        if self.n == self.hypothesis.budget:  # full: the smallest terms go into the features
+            for _ in range(min(self.hypothesis.merge, self.n)):
                 self._merge_smallest()
         self.terms.append(round, coef)
 

@@ -176,9 +176,9 @@ class Groups(OnBasis):
     4^5, 4^6, ..., which are so rare that this costs less than the rounds between them.
     """
 
-    def __init__(self, recipe: GroupedExpansion, run: Run) -> None:
+    def __init__(self, hypothesis: GroupedExpansion, run: Run) -> None:
         super().__init__(run)
-        self.kernels, self.grouping, self.normalize = recipe.kernels, recipe.grouping, recipe.normalize
+        self.kernels, self.grouping, self.normalize = hypothesis.kernels, hypothesis.grouping, hypothesis.normalize
         self._varied = np.array([not kernel.unit for kernel in self.kernels])  # k(x, x) is 1 for all others
         named = {"coef": run.outputs, "born": 1, "share": len(self.kernels)}
         if self.normalize:

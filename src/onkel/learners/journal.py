@@ -16,7 +16,8 @@ from onkel.core.errors import Diverged
 from onkel.learners.engine import Engine
 
 Array = np.ndarray[Any, np.dtype[Any]]
-ROWS = 2048  # least number of rows between two saved states; larger models are saved less often, as saving costs more
+# At least so many rows are between two saved states. Larger models are saved less often, as saving costs more.
+ROWS_BETWEEN_STATES = 2048
 
 
 class Journal:

@@ -47,7 +47,7 @@ class Scaled(Engine):
     def __init__(self, learner: Engine, *, columns: int, target: bool, dtype: Any) -> None:
         self.learner, self.target = learner, target
         self.outputs, self.kind, self.dtype = learner.outputs, learner.kind, np.dtype(dtype)
-        self.inputs, self.goal = Moments(columns), Moments(1)
+        self.inputs, self.targets = Moments(columns), Moments(1)
 
     # -- learning
 
@@ -100,10 +100,10 @@ class Scaled(Engine):
 
     def _standardised(self, y: Array, counted: Array) -> tuple[Array, Array, Array]:
         """The standardised targets, and mean and standard deviation before each of them."""
-        differences, sums = self.goal.add(y[:, None], counted)
+        differences, sums = self.targets.add(y[:, None], counted)
         unit = sums.inverse_deviation[:, 0]
         deviation = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
-        mean = self.goal.mean_at(sums.rows(slice(-1)))
+        mean = self.targets.mean_at(sums.rows(slice(-1)))
         return (differences[:, 0] - sums.mean[1:, 0]) * unit[1:], mean[:, 0], deviation[:-1]
 
     # -- predicting
@@ -119,9 +119,9 @@ class Scaled(Engine):
         else:
             Z = Z * unit
         scores = np.asarray(self.learner.scores(Z))
-        if self.target and self.goal.count:
-            unit = self.goal.now.inverse_deviation[0]
-            scores = scores * (1 / unit if unit > 0 else 0.0) + self.goal.mean_at(self.goal.now)
+        if self.target and self.targets.count:
+            unit = self.targets.now.inverse_deviation[0]
+            scores = scores * (1 / unit if unit > 0 else 0.0) + self.targets.mean_at(self.targets.now)
         return scores
 
     # -- what is inside
@@ -178,7 +178,7 @@ class Scaled(Engine):
     def state(self) -> State:
         """Everything that was learned, as a flat dictionary of arrays."""
         own = {"first": self.inputs.first, "sums": self.inputs.sums, "squares": self.inputs.squares}
-        own["goal"] = np.concatenate([self.goal.first, self.goal.sums, self.goal.squares])
+        own["goal"] = np.concatenate([self.targets.first, self.targets.sums, self.targets.squares])
         arrays = {f"scaling.{name}": a.copy() for name, a in own.items()}
         return self.learner.state() | arrays | {"scaling.rows": np.array(self.inputs.count)}
 
@@ -194,7 +194,7 @@ class Scaled(Engine):
         self.learner.restore({name: a for name, a in state.items() if not name.startswith("scaling.")})
         rows = int(state["scaling.rows"])
         self.inputs = Moments.of(rows, own["first"], own["sums"], own["squares"])
-        self.goal = Moments.of(rows if self.target else 0, *own["goal"].reshape(3, 1))
+        self.targets = Moments.of(rows if self.target else 0, *own["goal"].reshape(3, 1))
 
 
 def _plain(X: Any) -> Any:

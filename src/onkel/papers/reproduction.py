@@ -26,7 +26,7 @@ from onkel.datasets.stream import Scale, Stream
 from onkel.evaluation.prequential import evaluate
 from onkel.papers.experiment import Contender, Dataset, Experiment, ExperimentError, Trial, build
 
-LEAST = 2000  # rows to choose parameters on
+LEAST_ROWS = 2000  # rows to choose parameters on
 CHOICE = -1  # the number of the order on which parameters are chosen, which is not among those reported
 
 
@@ -64,7 +64,7 @@ def _rows(dataset: Dataset, number: int) -> tuple[Any, Any]:
 
 def _for_choices(learned: Any, share: float, protocol: str) -> tuple[Any, Any]:
     """Of the rows to learn from those on which parameters are chosen; a holdout run tests on a fifth of them."""
-    rows = learned[: max(round(share * len(learned)), LEAST)]
+    rows = learned[: max(round(share * len(learned)), LEAST_ROWS)]
     cut = len(rows) * 4 // 5 if protocol == "holdout" else len(rows)
     return rows[:cut], rows[cut:]
 
