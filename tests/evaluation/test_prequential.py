@@ -17,6 +17,7 @@ from sklearn.metrics import hinge_loss, log_loss, mean_absolute_error, roc_auc_s
 import onkel
 from onkel import datasets
 from onkel.evaluation.prequential import evaluate
+from onkel.evaluation.protocols import protocol
 from onkel.evaluation.totals import trivial
 from onkel.evaluation.traces import Trace
 
@@ -373,3 +374,9 @@ def test_the_trivial_answer() -> None:
     assert trivial(y, "regression") == pytest.approx(math.sqrt(np.mean((y - said) ** 2)))
     assert trivial(list("abbaaab"), "classification") == 6 / 7  # says -, a, a, b, b, a, a
     assert trivial([1.0], "regression") == 1.0
+
+
+def test_a_stream_of_one_class_is_never_mistaken() -> None:
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.full(20, "a")
+    assert evaluate(onkel.RBPClassifier(budget=5), X, y, checkpoints=2).total[-1] == 0
+    assert protocol(onkel.RBPClassifier(), np.array(["a"])).ask(X).predicted.tolist() == y.tolist()

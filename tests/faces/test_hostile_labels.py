@@ -17,6 +17,7 @@ def test_labels_that_numpy_would_cut_are_refused(engine):
     model = onkel.PAClassifier()
     model.learn_one({"a": 1.0}, "yes")
     refuses(["NUL", "'no.x00'"], model.learn_one, {"a": 1.0}, "no\0")
+    refuses(["NUL", "'no.x00'"], onkel.RBPClassifier().fit, [[1.0], [2.0]], ["yes", "no\0"])
     assert model.classes_.tolist() == ["yes"]
 
 
