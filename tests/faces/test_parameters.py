@@ -41,7 +41,7 @@ def outcome(cls, params):
     """Its scores, those before each update if it learns from a stream; None if the settings are refused."""
     try:
         model = cls(**params)
-        X, y = stream_for(model)
+        X, y = stream_for(model, 320)  # long enough for rules that only matter when a budget is full
         return (learn(model, X, y) if cls.online else scores_of(model.fit(X, y), X)).tobytes()
     except Diverged:
         return "diverged"
