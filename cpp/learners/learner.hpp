@@ -70,7 +70,7 @@ public:
                     "learners that learn together must have the same explicit features and outputs, and no terms");
             }
             if (std::count(group.begin(), group.end(), other) > 1) {
-                throw std::invalid_argument("a learner can be only once among those that learn together");
+                throw std::invalid_argument("a learner is named twice among those that learn together");
             }
         }
     }
@@ -279,14 +279,20 @@ private:
     void check_form(const Rows<T>& X) const {
         const std::size_t width = columns();
         if (!X.indices) {
-            if (X.columns != width) throw std::invalid_argument("wrong number of columns");
-            return;
+            if (X.columns == width) return;
+            throw std::invalid_argument("X has " + std::to_string(X.columns) + " columns, not " +
+                                        std::to_string(width));
         }
         bool inside = true;  // a negative index becomes a huge unsigned one
         for (std::int64_t e = X.starts[0]; e < X.starts[X.n]; ++e) {
             inside &= static_cast<std::uint32_t>(X.indices[e]) < width;
         }
-        if (!inside) throw std::invalid_argument("column index out of range");
+        if (inside) return;
+        const auto* bad = std::find_if(X.indices + X.starts[0], X.indices + X.starts[X.n], [&](std::int32_t index) {
+            return static_cast<std::uint32_t>(index) >= width;
+        });
+        throw std::invalid_argument("a column index is " + std::to_string(*bad) + ", but there are " +
+                                    std::to_string(width) + " columns");
     }
 
     std::shared_ptr<const Loss> loss_;

@@ -58,12 +58,13 @@ Rows<T> rows(const Input<T>& values, const Indices& indices, const Starts& start
     return {values.data(), indices->data(), at, n, 0};
 }
 
-void fits(std::size_t got, std::size_t wanted) {
-    if (got != wanted) throw std::invalid_argument("arrays of different lengths");
+void require_equal(std::size_t got, std::size_t wanted) {
+    if (got == wanted) return;
+    throw std::invalid_argument("an array has length " + std::to_string(got) + ", not " + std::to_string(wanted));
 }
 
 template <class T>
-Row<T> one(const Learner<T>& learner, const Input<T, nb::ndim<1>>& x) {
+Row<T> checked_row(const Learner<T>& learner, const Input<T, nb::ndim<1>>& x) {
     if (x.shape(0) != learner.columns()) {
         throw std::invalid_argument("X has " + std::to_string(x.shape(0)) + " features, but the model expects " +
                                     std::to_string(learner.columns()));
@@ -257,11 +258,11 @@ void bind_learner(nb::module_& m, const char* name) {
             [](L& self, const Input<T>& values, const Indices& indices, const Starts& starts, const Targets& y,
                const std::optional<Targets>& weight, Output<double> last, Output<double> averaged) {
                 const Rows<T> X = rows<T>(values, indices, starts);
-                fits(y.shape(0), X.n);
-                if (weight) fits(weight->shape(0), X.n);
+                require_equal(y.shape(0), X.n);
+                if (weight) require_equal(weight->shape(0), X.n);
                 for (const auto* out : {&last, &averaged}) {
-                    fits(out->shape(0), X.n);
-                    fits(out->shape(1), self.outputs());
+                    require_equal(out->shape(0), X.n);
+                    require_equal(out->shape(1), self.outputs());
                 }
                 nb::gil_scoped_release release;
                 const Lock::Exclusive guard(self.lock());
@@ -274,10 +275,10 @@ void bind_learner(nb::module_& m, const char* name) {
             [](const std::vector<L*>& group, const Input<T>& values, const Indices& indices, const Starts& starts,
                const Targets& y, Output<double> last, Output<double> averaged) {
                 const Rows<T> X = rows<T>(values, indices, starts);
-                fits(y.shape(0), X.n);
+                require_equal(y.shape(0), X.n);
                 for (const auto* out : {&last, &averaged}) {
-                    fits(out->shape(0), group.size() * X.n);
-                    fits(out->shape(1), group.at(0)->outputs());
+                    require_equal(out->shape(0), group.size() * X.n);
+                    require_equal(out->shape(1), group.at(0)->outputs());
                 }
                 L::check_group(group);
                 nb::gil_scoped_release release;
@@ -290,7 +291,7 @@ void bind_learner(nb::module_& m, const char* name) {
             "learn_one",
             [](L& self, const Input<T, nb::ndim<1>>& x, double y, double weight) {
                 check_target(y, weight);
-                const Row<T> row = one(self, x);
+                const Row<T> row = checked_row(self, x);
                 locked<Lock::Exclusive>(self, [&](bool) { self.learn_one(row, y, weight); });
             },
             "x"_a, "y"_a, "weight"_a = 1.0)
@@ -309,8 +310,8 @@ void bind_learner(nb::module_& m, const char* name) {
             [](const L& self, const Input<T>& values, const Indices& indices, const Starts& starts, bool average,
                Output<double> out) {
                 const Rows<T> X = rows<T>(values, indices, starts);
-                fits(out.shape(0), X.n);
-                fits(out.shape(1), self.outputs());
+                require_equal(out.shape(0), X.n);
+                require_equal(out.shape(1), self.outputs());
                 if (average && !self.averages()) throw std::invalid_argument("this learner keeps no average");
                 nb::gil_scoped_release release;
                 const Lock::Shared guard(self.lock());
@@ -318,7 +319,7 @@ void bind_learner(nb::module_& m, const char* name) {
             },
             "values"_a, "indices"_a.none(), "starts"_a.none(), "average"_a, "out"_a.noconvert())
         .def(
-            "score_one", [](L& self, const Input<T, nb::ndim<1>>& x) { return score_one(self, one(self, x)); }, "x"_a)
+            "score_one", [](L& self, const Input<T, nb::ndim<1>>& x) { return score_one(self, checked_row(self, x)); }, "x"_a)
         .def(
             "score_named",
             [](L& self, const Dictionary& x, const Dictionary& columns) -> std::optional<std::vector<double>> {
@@ -380,13 +381,13 @@ void bind_hedge(nb::module_& m) {
                const std::optional<Targets>& weight, State<double> losses, State<std::int64_t> t,
                State<std::uint64_t> draws, Output<double> combined) {
                 const Rows<double> X = rows<double>(values, indices, starts);
-                fits(y.shape(0), X.n);
-                if (weight) fits(weight->shape(0), X.n);
-                fits(losses.shape(0), self.components());
-                fits(t.shape(0), 1);
-                fits(draws.shape(0), 2);
-                fits(combined.shape(0), X.n);
-                fits(combined.shape(1), self.outputs());
+                require_equal(y.shape(0), X.n);
+                if (weight) require_equal(weight->shape(0), X.n);
+                require_equal(losses.shape(0), self.components());
+                require_equal(t.shape(0), 1);
+                require_equal(draws.shape(0), 2);
+                require_equal(combined.shape(0), X.n);
+                require_equal(combined.shape(1), self.outputs());
                 Hedge::Memory memory{losses.data(), *t.data(), {}, {}};
                 memory.update.state = draws.data()[0];
                 memory.combination.state = draws.data()[1];
@@ -411,9 +412,9 @@ void bind_hedge(nb::module_& m) {
             [](const Hedge& self, const Input<double>& values, const Indices& indices, const Starts& starts,
                const Targets& losses, Output<double> out) {
                 const Rows<double> X = rows<double>(values, indices, starts);
-                fits(losses.shape(0), self.components());
-                fits(out.shape(0), X.n);
-                fits(out.shape(1), self.outputs());
+                require_equal(losses.shape(0), self.components());
+                require_equal(out.shape(0), X.n);
+                require_equal(out.shape(1), self.outputs());
                 nb::gil_scoped_release release;
                 const auto guards = lock_all<Lock::Shared>(self.learners());
                 self.scores(X, losses.data(), out.data());
