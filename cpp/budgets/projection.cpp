@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/scores.hpp"
 #include "core/ties.hpp"
 #include "losses.hpp"
 
@@ -58,12 +59,13 @@ void Project::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) cons
     const double kxx = offer.round.kxx;
     const double* k = memory.span.row(f, offer);
     const bool full = budget_ && f.n() == *budget_;
-    const bool margin = (icml_ || jmlr_) && !mistaken(offer.round);
+    const Round& round = offer.round;
+    const bool margin = (icml_ || jmlr_) && !is_mistake(round.y, round.s, round.outputs, strict_sign_);
     memory.d.resize(f.n());
     const double distance2 = memory.span.factor.project(k, kxx, memory.d.data());
     double tau = 1;
     if (margin) {
-        tau = margin_step(offer.round, distance2);
+        tau = margin_step(round, distance2);
     } else if (f.n() == 0 || (distance2 > 0 && !near(distance2) && !full)) {
         f.append(offer.x, offer.round.t, kxx, offer.coef, offer.work);
         memory.span.append(f, offer.x);
@@ -73,15 +75,6 @@ void Project::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) cons
 }
 
 bool Project::near(double distance2) const { return (squared_ ? distance2 : std::sqrt(distance2)) <= tolerance_; }
-
-bool Project::mistaken(const Round& round) const {
-    if (round.outputs == 1) {
-        const bool right = strict_sign_ && round.s[0] == 0 && round.y > 0;
-        return round.y * round.s[0] <= 0 && !right;
-    }
-    const auto best = static_cast<std::size_t>(std::max_element(round.s, round.s + round.outputs) - round.s);
-    return best != static_cast<std::size_t>(round.y);
-}
 
 double Project::margin_step(const Round& round, double distance2) const {
     const double p = round.kxx - distance2;

@@ -49,7 +49,6 @@ public:
 
 private:
     bool near(double distance2) const;
-    bool mistaken(const Round& round) const;
     double margin_step(const Round& round, double distance2) const;
 
     std::optional<std::size_t> budget_;
