@@ -83,10 +83,74 @@ public:
     const std::size_t outputs;
 
 protected:
-    // Is the scale so far from 1 that the average would lose digits? Then it is multiplied into the coefficients.
-    static bool far(double scale) { return !(scale > 1e-3 && scale < 1e3); }
-
     Run run_;
+};
+
+// A function whose coefficients have a common factor, `scale`. To add such a model to the average needs no pass over the
+// coefficients: the sum of scale * coef_i over the rounds is cumulative * coef_i + base_i, so that base_i changes only
+// when coef_i does, or when the scale is multiplied into the coefficients ("folded").
+//
+// `Self` defines `empty()`, `check_coefficients(factor)` (by `check_each`) and `fold()` (by `fold_into`). Calls of them
+// are direct, as `Self` is known.
+template <class Self, class T>
+class ScaledFunction : public Function<T> {
+public:
+    using Function<T>::Function;
+
+    void count() override {
+        cumulative_before_ = cumulative;
+        cumulative += scale;
+    }
+    void uncount() override { cumulative = cumulative_before_; }
+
+    void check_scale(double factor) const final {
+        if (!self().empty() && far(scale * factor)) self().check_coefficients(factor);
+    }
+
+    // f <- factor * f
+    void shrink(double factor) {
+        if (factor == 1 || self().empty()) return;
+        check_scale(factor);
+        scale *= factor;
+        if (!far(scale)) return;
+        static_cast<Self*>(this)->fold();
+        reset_scale();
+    }
+
+    double scale = 1;
+    double cumulative = 0;  // sum of scale over the rounds since it was last reset to 1
+
+protected:
+    void reset_scale() {
+        scale = 1;
+        cumulative = 0;
+    }
+
+    // refuse(c) for every coefficient c, the scale and another factor included; `coef` has one vector per output.
+    template <class Coef, class Refuse>
+    void check_each(const Coef& coef, double factor, Refuse refuse) const {
+        for (const auto& values : coef) {
+            for (const auto c : values) refuse(c * scale * factor);
+        }
+    }
+
+    // Multiplies the scale into the coefficients; `base` may be null: no averages.
+    template <class Coef, class Base>
+    void fold_into(Coef& coef, Base* base) const {
+        for (std::size_t o = 0; o < coef.size(); ++o) {
+            for (std::size_t i = 0; i < coef[o].size(); ++i) {
+                if (base) (*base)[o][i] += cumulative * coef[o][i];
+                coef[o][i] = static_cast<typename Coef::value_type::value_type>(scale * coef[o][i]);
+            }
+        }
+    }
+
+private:
+    // Is the scale so far from 1 that the average would lose digits? Then it is folded.
+    static bool far(double factor) { return !(factor > 1e-3 && factor < 1e3); }
+    const Self& self() const { return static_cast<const Self&>(*this); }
+
+    double cumulative_before_ = 0;
 };
 
 // What is learned. `start(run)` makes the function f = 0, which holds everything that is stored.

@@ -22,13 +22,18 @@ namespace onkel {
 //
 // Unless the map learns, the features of a few examples are computed together.
 template <class T>
-class Weights final : public Function<T> {
+class Weights final : public ScaledFunction<Weights<T>, T> {
+    using Scaled = ScaledFunction<Weights<T>, T>;
+
 public:
-    using Function<T>::outputs;
-    using Function<T>::averages;
+    using Scaled::averages;
+    using Scaled::cumulative;
+    using Scaled::outputs;
+    using Scaled::scale;
+    using Scaled::shrink;
 
     Weights(const Map& map, const Run& run)
-        : Function<T>(run),
+        : Scaled(run),
           map_(std::get<std::unique_ptr<FeatureMap<T>>>(map.start(run))),
           coef_(run.outputs, Vectors<T>(map_->size())),
           base_(averages() ? run.outputs : 0, std::vector<double>(map_->size())),
@@ -78,11 +83,11 @@ public:
         return simd<T>().inner(coef_[output].data(), z, features());
     }
     void scores(const T* z, double* s) const override {
-        for (std::size_t o = 0; o < outputs; ++o) s[o] = scale_ * inner_score(z, o);
+        for (std::size_t o = 0; o < outputs; ++o) s[o] = scale * inner_score(z, o);
     }
     void average_scores(Row<T>, const T* z, double t, Workspace<T>&, double* s) const override {
         for (std::size_t o = 0; o < outputs; ++o) {
-            const double total = cumulative_ * inner_score(z, o) + simd<T>().dot(base_[o].data(), z, features());
+            const double total = cumulative * inner_score(z, o) + simd<T>().dot(base_[o].data(), z, features());
             s[o] = total / std::max(t, 1.0);
         }
     }
@@ -101,18 +106,9 @@ public:
         }
     }
 
-    void count() override {
-        cumulative_before_ = cumulative_;
-        cumulative_ += scale_;
-    }
-    void uncount() override { cumulative_ = cumulative_before_; }
-
-    void check_scale(double factor) const override {
-        if (!this->far(scale_ * factor)) return;
-        for (const Vectors<T>& weights : coef_) {
-            for (const T c : weights) refuse_too_large(c * scale_ * factor);
-        }
-    }
+    bool empty() const { return false; }
+    void check_coefficients(double factor) const { this->check_each(coef_, factor, refuse_too_large); }
+    void fold() { this->fold_into(coef_, averages() ? &base_ : nullptr); }
 
     void move(double factor, const Offer<T>& offer) override {
         if (offer.coef) {
@@ -127,28 +123,14 @@ public:
         }
     }
 
-    void shrink(double factor) {
-        check_scale(factor);
-        scale_ *= factor;
-        if (!this->far(scale_)) return;
-        for (std::size_t o = 0; o < outputs; ++o) {
-            for (std::size_t i = 0; i < features(); ++i) {
-                if (averages()) base_[o][i] += cumulative_ * coef_[o][i];
-                coef_[o][i] = static_cast<T>(scale_ * coef_[o][i]);
-            }
-        }
-        scale_ = 1;
-        cumulative_ = 0;
-    }
-
     // Add c z to the weights of an output, and past * z to their sum over the past rounds (for the average).
     void add(std::size_t output, double c, const T* z, double past = 0) {
         if (c == 0 && past == 0) return;
-        const double inner = c / scale_;
+        const double inner = c / scale;
         simd<T>().add_scaled(coef_[output].data(), static_cast<T>(inner), z, features());
         if (averages()) {
             const double moved = static_cast<double>(static_cast<T>(inner));
-            simd<T>().axpy(base_[output].data(), past - cumulative_ * moved, z, features());
+            simd<T>().axpy(base_[output].data(), past - cumulative * moved, z, features());
         }
     }
 
@@ -160,20 +142,20 @@ public:
 
     void save(Store& store) const override {
         store.put("weights.coef", flat(coef_), {features(), outputs});
-        store.put("weights.scale", scale_);
+        store.put("weights.scale", scale);
         if (averages()) {
             store.put("weights.base", flat(base_), {features(), outputs});
-            store.put("weights.cumulative", cumulative_);
+            store.put("weights.cumulative", cumulative);
         }
         map_->save(store);
     }
 
     void load(const Store& store) override {
         fill(store, "weights.coef", coef_);
-        scale_ = store.get<double>("weights.scale");
+        scale = store.get<double>("weights.scale");
         if (averages()) {
             fill(store, "weights.base", base_);
-            cumulative_ = store.get<double>("weights.cumulative");
+            cumulative = store.get<double>("weights.cumulative");
         }
         map_->load(store);
     }
@@ -188,13 +170,13 @@ private:
         }
     }
     void refuse_steps(const Offer<T>& offer) const {
-        for (std::size_t o = 0; o < outputs; ++o) refuse_too_large(offer.coef[o] / scale_);
+        for (std::size_t o = 0; o < outputs; ++o) refuse_too_large(offer.coef[o] / scale);
     }
 
     void adapt(const Offer<T>& offer) {
         std::fill(dz_.begin(), dz_.end(), T(0));
         for (std::size_t o = 0; o < outputs; ++o) {
-            const double slope = scale_ * offer.round.weight * offer.round.slope[o];
+            const double slope = scale * offer.round.weight * offer.round.slope[o];
             if (slope != 0) simd<T>().add_scaled(dz_.data(), static_cast<T>(slope), coef_[o].data(), features());
         }
         map_->adapt(offer.x, offer.k, dz_.data());
@@ -202,9 +184,9 @@ private:
 
     void add_each(std::size_t output, const double* steps) {
         for (std::size_t i = 0; i < features(); ++i) {
-            const T inner = static_cast<T>(steps[i] / scale_);
+            const T inner = static_cast<T>(steps[i] / scale);
             coef_[output][i] += inner;
-            if (averages()) base_[output][i] -= cumulative_ * inner;
+            if (averages()) base_[output][i] -= cumulative * inner;
         }
     }
 
@@ -230,9 +212,7 @@ private:
 
     std::unique_ptr<FeatureMap<T>> map_;
     std::vector<Vectors<T>> coef_;           // without scale
-    std::vector<std::vector<double>> base_;  // with averages: sum of the past weights minus coef * cumulative
-    double scale_ = 1;
-    double cumulative_ = 0, cumulative_before_ = 0;
+    std::vector<std::vector<double>> base_;  // with averages: see ScaledFunction
     std::vector<T> dz_;  // gradient of the loss with respect to the features
 
     Vectors<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from

@@ -91,14 +91,19 @@ protected:
 // little more than one of them. When terms come and go, the rows are updated. Every number comes out as if the examples
 // had been processed one by one.
 template <class T>
-class Terms final : public Function<T> {
+class Terms final : public ScaledFunction<Terms<T>, T> {
+    using Scaled = ScaledFunction<Terms<T>, T>;
+
 public:
     using Column = typename Basis<T>::Column;
-    using Function<T>::outputs;
-    using Function<T>::averages;
+    using Scaled::averages;
+    using Scaled::cumulative;
+    using Scaled::outputs;
+    using Scaled::scale;
+    using Scaled::shrink;
 
     Terms(KernelPointer kernel, const Budget& budget, const Run& run)
-        : Function<T>(run),
+        : Scaled(run),
           basis(run.columns, run.sparse),
           dead(run.columns, run.sparse),
           coef(basis.declare("coef", run.outputs)),
@@ -235,21 +240,26 @@ public:
     // -- moving
 
     void count() override {
-        cumulative_before_ = cumulative;
-        cumulative += scale;
+        Scaled::count();
         bias_sum_before_ = bias_sum;
         for (std::size_t o = 0; o < bias.size(); ++o) bias_sum[o] += bias[o];
     }
     void uncount() override {
-        cumulative = cumulative_before_;
+        Scaled::uncount();
         bias_sum = bias_sum_before_;
     }
 
-    void check_scale(double factor) const override {
-        if (n() == 0 || !this->far(scale * factor)) return;
-        for (const auto& values : coef.values) {
-            for (const double c : values) {
-                if (!sane(c * scale * factor)) throw Diverged(beyond("a coefficient becomes ", c * scale * factor));
+    bool empty() const { return n() == 0; }
+    void check_coefficients(double factor) const {
+        this->check_each(coef.values, factor, [](double c) {
+            if (!sane(c)) throw Diverged(beyond("a coefficient becomes ", c));
+        });
+    }
+    void fold() {
+        this->fold_into(coef.values, base ? &base->values : nullptr);
+        for (Column* column : kept_) {
+            for (Vectors<double>& values : column->values) {
+                for (double& value : values) value *= scale;
             }
         }
     }
@@ -261,28 +271,8 @@ public:
         if (term || every_round_) budget_->insert(*this, {offer.round, offer.x, offer.k, term, offer.work});
     }
 
-    void shrink(double factor) {
-        if (n() == 0 || factor == 1) return;
-        check_scale(factor);
-        scale *= factor;
-        if (!this->far(scale)) return;
-        for (std::size_t o = 0; o < outputs; ++o) {
-            for (std::size_t i = 0; i < n(); ++i) {
-                if (base) base->values[o][i] += cumulative * coef.values[o][i];
-                coef.values[o][i] *= scale;
-            }
-        }
-        for (Column* column : kept_) {
-            for (Vectors<double>& values : column->values) {
-                for (double& value : values) value *= scale;
-            }
-        }
-        scale = 1;
-        cumulative = 0;
-    }
-
     void append(Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
-        reset_scale(n());
+        begin_afresh(n());
         basis.append(x);
         finish_append(t, kxx, c, work);
     }
@@ -290,7 +280,7 @@ public:
     // The same, but term i is removed first.
     void replace(std::size_t i, Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
         keep_in_average(i, work);
-        reset_scale(n() - 1);
+        begin_afresh(n() - 1);
         basis.replace(i, x);
         move_in_block(n() - 1, i);
         finish_append(t, kxx, c, work);
@@ -299,7 +289,7 @@ public:
     void remove(std::size_t i, Workspace<T>& work) {
         keep_in_average(i, work);
         basis.remove(i);
-        reset_scale(n());
+        begin_afresh(n());
         move_in_block(n(), i);
     }
 
@@ -357,13 +347,9 @@ public:
     Column& coef;   // without scale
     Vectors<double>& born;
     Vectors<double>& diagonal;     // k(x_i, x_i)
-    Column* base;                  // with averages: sum of the past coefficients minus coef * cumulative
+    Column* base;                  // with averages: see ScaledFunction
     std::vector<double> bias;      // added to f; empty if the budget has no intercept
     std::vector<double> bias_sum;  // sum of bias over the rounds
-    double scale = 1;
-    double cumulative = 0;  // sum of scale over the rounds since it was last reset to 1
-    double cumulative_before_ = 0;
-    std::vector<double> bias_sum_before_;
 
 private:
     static constexpr std::size_t most_rows = 16;
@@ -382,10 +368,8 @@ private:
     }
 
     // If no term is left, no number depends on scale and cumulative: start again.
-    void reset_scale(std::size_t left) {
-        if (left > 0) return;
-        scale = 1;
-        cumulative = 0;
+    void begin_afresh(std::size_t left) {
+        if (left == 0) this->reset_scale();
     }
 
     // Fill in the columns of the newest term, whose row is in the table already, and its kernel values in the block.
@@ -440,6 +424,7 @@ private:
         if (n()) kernel_->rows(basis, block_, basis.all(), work, k_.data(), stride_);
     }
 
+    std::vector<double> bias_sum_before_;
     KernelPointer kernel_;
     bool normalized_;
     std::vector<Column*> kept_;  // what the budget keeps beside each term
