@@ -48,8 +48,8 @@ void Forget::insert_basic(Terms<T>& f, const Offer<T>& offer, Totals& memory) co
     }
     const bool removes = full(f, offer, budget_);
     append(f, offer);
-    const double bound = std::sqrt(over / std::log(over)) / 4;
-    const double phi = std::min(std::pow(over, -1 / (2 * over)), norm2 > 0 ? bound / std::sqrt(norm2) : 1.0);
+    const double limit = norm2 > 0 ? norm_bound(budget_) / std::sqrt(norm2) : 1.0;
+    const double phi = std::min(std::pow(over, -1 / (2 * over)), limit);
     f.shrink(phi);
     norm2 *= phi * phi;
     if (removes) {

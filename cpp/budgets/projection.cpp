@@ -46,13 +46,8 @@ Project::Project(std::optional<std::size_t> budget, double tolerance, bool squar
       squared_(squared),
       icml_(rule == "icml"),
       jmlr_(rule == "jmlr"),
-      U_(U.value_or(0)),
-      strict_sign_(strict_sign) {
-    if (!U && budget) {
-        const auto more = static_cast<double>(*budget + 1);
-        U_ = 0.25 * std::sqrt(more / std::log(more));
-    }
-}
+      U_(U ? *U : budget ? norm_bound(*budget) : 0),
+      strict_sign_(strict_sign) {}
 
 template <class T>
 void Project::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
@@ -92,9 +87,7 @@ double Project::margin_step(const Round& round, double distance2) const {
 template <class T>
 void ProjectSmallest::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
     if (!memory.append_or_project(f, offer) || f.n() <= budget_) return;
-    std::vector<double> size(f.n());
-    for (std::size_t i = 0; i < f.n(); ++i) size[i] = f.squared_norm(i) * f.diagonal[i];
-    memory.remove_and_project(f, oldest_of_least(size, f.born), offer.work);
+    memory.remove_and_project(f, smallest_term(f), offer.work);
 }
 
 // ---- Neighbours ----

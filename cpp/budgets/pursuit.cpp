@@ -137,8 +137,7 @@ template <class Self>
 template <class T, class Remembered>
 void Compress<Self>::insert(Terms<T>& f, const Offer<T>& offer, Remembered& memory) const {
     if (offer.coef) memory.append_or_project(f, offer);
-    const double t = offer.round.t;
-    const double error = error_ / (constant_ ? 1 : square_ ? t * t : t);
+    const double error = error_ / schedule_.slowdown2(offer.round.t);
     static_cast<const Self&>(*this).compress(f, memory, error * error, offer.work);
 }
 

@@ -37,16 +37,14 @@ protected:
 template <class Self>
 class Compress : public Compressor {
 public:
-    Compress(double error, const std::string& schedule)
-        : error_(error), square_(schedule == "1/t"), constant_(schedule == "constant") {}
+    Compress(double error, const std::string& schedule) : error_(error), schedule_(schedule) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T, class Remembered>
     void insert(Terms<T>& f, const Offer<T>& offer, Remembered& memory) const;
 
 private:
     double error_;
-    bool square_;
-    bool constant_;
+    Schedule schedule_;
 };
 
 class Pursue final : public Compress<Pursue> {

@@ -115,10 +115,7 @@ void RemoveWeighted::insert(Terms<T>& f, const Offer<T>& offer, Draws& memory) c
 template <class T>
 void RemoveSmallest::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
     append(f, offer);
-    if (f.n() <= budget_) return;
-    std::vector<double> size(f.n());
-    for (std::size_t i = 0; i < f.n(); ++i) size[i] = f.squared_norm(i) * f.diagonal[i];
-    f.remove(oldest_of_least(size, f.born), offer.work);
+    if (f.n() > budget_) f.remove(smallest_term(f), offer.work);
 }
 
 Started<RunningBudget> Truncate::start(const Run& run) const { return started(*this, run); }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/errors.hpp"
 #include "core/part.hpp"
@@ -113,6 +114,20 @@ protected:
     static double slope2(const Round& round) { return inner(round.slope, round.slope, round.outputs); }
     // |slope|^2 k(x, x); without `divide` k(x, x) counts as 1
     static double curvature(const Round& round, bool divide = true) { return slope2(round) * (divide ? round.kxx : 1); }
+};
+
+// How the steps eta_t decrease from round to round: not at all, as eta / t, or as eta / sqrt(t).
+class Schedule {
+public:
+    explicit Schedule(const std::string& name) : constant_(name == "constant"), linear_(name == "1/t") {}
+    // The number that divides a step size in round t: eta / eta_t.
+    double slowdown(double t) const { return constant_ ? 1 : linear_ ? t : std::sqrt(t); }
+    // Its square.
+    double slowdown2(double t) const { return constant_ ? 1 : linear_ ? t * t : t; }
+
+private:
+    bool constant_;
+    bool linear_;
 };
 
 // Updates that keep |f| within a radius, if there is one. They track |f|, which only appending leaves right.
