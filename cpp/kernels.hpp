@@ -24,7 +24,7 @@ public:
     virtual double diagonal(Row<float> x) const = 0;
     virtual double diagonal(Row<double> x) const = 0;
     // Is k(x, x) = 1 for every x?
-    virtual bool normalized() const { return false; }
+    virtual bool unit() const { return false; }
     // Tell the table which comparisons are coming.
     virtual void prepare(Basis<float>&) const = 0;
     virtual void prepare(Basis<double>&) const = 0;
@@ -155,7 +155,7 @@ public:
     explicit Decay(double gamma) : gamma_(gamma) {}
     Compare compare() const { return {kind, kind == Compare::cauchy ? gamma_ : 0, gamma_}; }
     double at(double) const { return 1; }  // only ever asked for x itself
-    bool normalized() const override { return true; }
+    bool unit() const override { return true; }
     template <class T>
     void shape(T* v, std::size_t n, std::size_t rows, std::size_t stride) const {
         simd<T>().decay(v, n, rows, stride, static_cast<T>(kind == Compare::cauchy ? 1.0 : gamma_));
@@ -172,6 +172,7 @@ using Cauchy = Decay<Compare::cauchy>;
 class Constant : public KernelFor<Constant> {
 public:
     explicit Constant(double value) : value_(value) {}
+    bool unit() const override { return value_ == 1; }
     template <class T>
     void fill(const Basis<T>&, const Rows<T>& X, Range range, Workspace<T>&, T* k, std::size_t stride) const {
         for (std::size_t q = 0; q < X.n; ++q) {
@@ -194,6 +195,10 @@ template <bool sum>
 class Combination : public KernelFor<Combination<sum>> {
 public:
     explicit Combination(std::vector<KernelPointer> kernels) : kernels_(std::move(kernels)) {}
+
+    bool unit() const override {
+        return !sum && std::all_of(kernels_.begin(), kernels_.end(), [](const auto& kernel) { return kernel->unit(); });
+    }
 
     template <class T>
     void fill(const Basis<T>& b, const Rows<T>& X, Range range, Workspace<T>& w, T* k, std::size_t stride) const {

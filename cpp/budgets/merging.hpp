@@ -80,9 +80,8 @@ public:
           precision_(precision),
           by_margin_(by_margin) {}
     Started<RunningBudget> start(const Run& run) const override;
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true, .intercept = bias_}; }
     std::vector<Kept> columns() const override { return {{"positive", Kept::weight}, {"negative", Kept::weight}}; }
-    bool intercept() const override { return bias_; }
     template <class T>
     void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
 

@@ -46,7 +46,9 @@ Project::Project(std::optional<std::size_t> budget, double tolerance, bool squar
       squared_(squared),
       icml_(rule == "icml"),
       jmlr_(rule == "jmlr"),
-      U_(U ? *U : budget ? norm_bound(*budget) : 0),
+      U_(U        ? *U
+         : budget ? norm_bound(*budget)
+                  : 0),
       strict_sign_(strict_sign) {}
 
 template <class T>

@@ -16,7 +16,7 @@ namespace onkel {
 class Compressor : public Spanned {
 public:
     Compressor() : Spanned(true) {}
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true}; }
 
 protected:
     // Of removing each term alone.
@@ -138,7 +138,7 @@ class Coherence final : public Budget {
 public:
     Coherence(double coherence, double ridge) : coherence_(coherence), ridge_(ridge) {}
     Started<RunningBudget> start(const Run& run) const override;
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
     void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
 
@@ -160,7 +160,7 @@ public:
 
     AlmostLinearDependence(double nu, std::optional<std::size_t> budget) : Spanned(false), nu_(nu), budget_(budget) {}
     Started<RunningBudget> start(const Run& run) const override;
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
     void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
 

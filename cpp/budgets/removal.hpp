@@ -15,7 +15,7 @@ class Truncate final : public Budget {
 public:
     explicit Truncate(double rounds) : rounds_(rounds) {}
     Started<RunningBudget> start(const Run& run) const override;
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
     void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
 

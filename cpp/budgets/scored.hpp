@@ -47,7 +47,7 @@ public:
     RemoveByEvaluation(std::size_t budget, std::optional<std::size_t> recent)
         : budget_(budget), recent_(recent.value_or(budget)) {}
     Started<RunningBudget> start(const Run& run) const override;
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
     void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
 

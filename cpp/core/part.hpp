@@ -1,5 +1,6 @@
 // Parts: a part is a value, and may serve many learners. `start(run)` makes what runs in one of them: the part with a
-// memory of its own, for rows of float or double.
+// memory of its own, for rows of float or double. `traits()` of an update, a budget or a function states what is true
+// of it in every round, so that others can skip work.
 #pragma once
 
 #include <cstddef>

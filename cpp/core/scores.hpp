@@ -1,5 +1,5 @@
-// Scores and labels, like onkel/core/scores.py: which class is predicted, and how far it is ahead of the others. With one
-// output y is -1 or +1; with several it is the index of the class.
+// Scores and labels, like onkel/core/scores.py: which class is predicted, and how far it is ahead of the others. With
+// one output y is -1 or +1; with several it is the index of the class.
 #pragma once
 
 #include <cstddef>

@@ -12,9 +12,8 @@
 
 namespace onkel {
 
-// What the loop may rely on to skip work.
-struct Traits {
-    bool unit_length = false;        // is k(x, x), or |z(x)|^2, 1 for every x?
+struct FunctionTraits {
+    bool unit = false;               // is k(x, x), or |z(x)|^2, 1 for every x?
     bool may_overflow = true;        // can numbers of an example overflow? Then `check` is called
     bool idle_without_step = false;  // is nothing to be done in a round without a step?
 };
@@ -47,7 +46,7 @@ public:
     virtual std::size_t features() const = 0;  // weights of an explicit map, for each output; 0 if there are also terms
     virtual std::size_t columns() const = 0;
 
-    virtual Traits traits() const = 0;
+    virtual FunctionTraits traits() const = 0;
     // Refuse an example whose numbers would overflow: throws TooLarge.
     virtual void check(Row<T> x) const = 0;
     // The same for an example that is only scored. Default: none is refused, as scores do not need k(x, x).
@@ -86,9 +85,9 @@ protected:
     Run run_;
 };
 
-// A function whose coefficients have a common factor, `scale`. To add such a model to the average needs no pass over the
-// coefficients: the sum of scale * coef_i over the rounds is cumulative * coef_i + base_i, so that base_i changes only
-// when coef_i does, or when the scale is multiplied into the coefficients ("folded").
+// A function whose coefficients have a common factor, `scale`. To add such a model to the average needs no pass over
+// the coefficients: the sum of scale * coef_i over the rounds is cumulative * coef_i + base_i, so that base_i changes
+// only when coef_i does, or when the scale is multiplied into the coefficients ("folded").
 //
 // `Self` defines `empty()`, `check_coefficients(factor)` (by `check_each`) and `fold()` (by `fold_into`). Calls of them
 // are direct, as `Self` is known.

@@ -33,8 +33,8 @@ public:
     std::size_t features() const override { return 0; }
     std::size_t columns() const override { return terms_.columns(); }
 
-    Traits traits() const override {
-        return {.unit_length = terms_.traits().unit_length, .idle_without_step = !this->averages() && !insert_always_};
+    FunctionTraits traits() const override {
+        return {.unit = terms_.traits().unit, .idle_without_step = !this->averages() && !insert_always_};
     }
     void check(Row<T> x) const override {
         terms_.check(x);

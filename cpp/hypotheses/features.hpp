@@ -44,7 +44,7 @@ public:
     std::size_t features() const override { return map_->size(); }
     std::size_t columns() const override { return map_->columns(); }
 
-    Traits traits() const override { return {.unit_length = true, .idle_without_step = !averages()}; }
+    FunctionTraits traits() const override { return {.unit = true, .idle_without_step = !averages()}; }
     void check(Row<T> x) const override {
         double sums[4] = {};  // four chains of additions, none of which waits for another
         const std::size_t even = x.count - x.count % 4;
@@ -213,7 +213,7 @@ private:
     std::unique_ptr<FeatureMap<T>> map_;
     std::vector<Vectors<T>> coef_;           // without scale
     std::vector<std::vector<double>> base_;  // with averages: see ScaledFunction
-    std::vector<T> dz_;  // gradient of the loss with respect to the features
+    std::vector<T> dz_;                      // gradient of the loss with respect to the features
 
     Vectors<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
     std::size_t block_begin_ = 0;

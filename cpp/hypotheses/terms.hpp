@@ -29,7 +29,7 @@ template <class T>
 class RunningBudget {
 public:
     virtual ~RunningBudget() = default;
-    // Called in the rounds with a new term; if `Budget::every_round`, in all others, too.
+    // Called in the rounds with a new term; with the trait `every_round` in all others, too.
     virtual void insert(Terms<T>& f, const Offer<T>& offer) = 0;
     // Is it certain that none of the n terms will be removed any more? Then large blocks of examples pay.
     virtual bool keeps_terms(std::size_t n) const = 0;
@@ -63,6 +63,11 @@ struct Kept {
     Kind kind;
 };
 
+struct BudgetTraits {
+    bool every_round = false;  // must `insert` also run in rounds without a new term?
+    bool intercept = false;    // does it also set an intercept, a number that is added to f?
+};
+
 // How a new term enters an expansion. Each budget defines `insert(f, offer, memory)`; the members below are defaults.
 class Budget {
 public:
@@ -71,10 +76,8 @@ public:
 
     virtual ~Budget() = default;
     virtual Started<RunningBudget> start(const Run& run) const = 0;
-    virtual bool every_round() const { return false; }
+    virtual BudgetTraits traits() const { return {}; }
     virtual std::vector<Kept> columns() const { return {}; }
-    // Does it also set an intercept, a number that is added to f?
-    virtual bool intercept() const { return false; }
     bool keeps_terms(std::size_t /*n*/, const PartMemory&) const { return false; }
 
 protected:
@@ -110,13 +113,13 @@ public:
           born(basis.declare("born", 1).values[0]),
           diagonal(basis.declare("diagonal", 1, false).values[0]),
           base(run.average == Average::none ? nullptr : &basis.declare("base", run.outputs)),
-          bias(budget.intercept() ? run.outputs : 0),
+          bias(budget.traits().intercept ? run.outputs : 0),
           bias_sum(bias.size()),
           kernel_(std::move(kernel)),
-          normalized_(kernel_->normalized()),
+          unit_(kernel_->unit()),
           kept_(declare(basis, budget, run.outputs)),
           budget_(std::get<std::unique_ptr<RunningBudget<T>>>(budget.start(run))),
-          every_round_(budget.every_round()),
+          every_round_(budget.traits().every_round),
           dead_coef_(dead.declare("coef", run.outputs)),
           dead_born_(dead.declare("born", 1)) {
         for (Basis<T>* table : {&basis, &dead}) kernel_->prepare(*table);
@@ -128,10 +131,8 @@ public:
 
     // -- kernel rows
 
-    Traits traits() const override {
-        return {.unit_length = normalized_,
-                .may_overflow = !normalized_,
-                .idle_without_step = !averages() && !every_round_};
+    FunctionTraits traits() const override {
+        return {.unit = unit_, .may_overflow = !unit_, .idle_without_step = !averages() && !every_round_};
     }
     void check(Row<T> x) const override {
         const double kxx = kernel_->diagonal(x);
@@ -140,7 +141,7 @@ public:
                            "; its values are too large for the kernel: scale the features");
         }
     }
-    double length2(Row<T> x) const override { return normalized_ ? 1 : kernel_->diagonal(x); }
+    double length2(Row<T> x) const override { return unit_ ? 1 : kernel_->diagonal(x); }
 
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
         if (i >= block_end_ || basis.version() != version_) fill_block(X, i, work);
@@ -426,7 +427,7 @@ private:
 
     std::vector<double> bias_sum_before_;
     KernelPointer kernel_;
-    bool normalized_;
+    bool unit_;
     std::vector<Column*> kept_;  // what the budget keeps beside each term
     std::unique_ptr<RunningBudget<T>> budget_;
     bool every_round_;

@@ -127,7 +127,7 @@ public:
             return;
         }
         const auto t = static_cast<double>(t_ + 1);
-        const double kxx = traits_.unit_length ? 1 : f_->length2(x);
+        const double kxx = traits_.unit ? 1 : f_->length2(x);
         if (kxx <= 0) std::fill(slope_.begin(), slope_.end(), 0.0);  // no step can lower the loss
         const Round now{y, t, kxx, s_.data(), value, slope_.data(), outputs(), weight, chance, room};
         bool counted = false;
@@ -288,9 +288,8 @@ private:
             inside &= static_cast<std::uint32_t>(X.indices[e]) < width;
         }
         if (inside) return;
-        const auto* bad = std::find_if(X.indices + X.starts[0], X.indices + X.starts[X.n], [&](std::int32_t index) {
-            return static_cast<std::uint32_t>(index) >= width;
-        });
+        const auto* bad = std::find_if(X.indices + X.starts[0], X.indices + X.starts[X.n],
+                                       [&](std::int32_t index) { return static_cast<std::uint32_t>(index) >= width; });
         throw std::invalid_argument("a column index is " + std::to_string(*bad) + ", but there are " +
                                     std::to_string(width) + " columns");
     }
@@ -299,7 +298,7 @@ private:
     std::unique_ptr<RunningUpdate<T>> update_;
     std::unique_ptr<Function<T>> f_;
     Terms<T>* terms_;  // f_ as Terms; null if it is another function
-    Traits traits_;
+    FunctionTraits traits_;
     bool per_weight_;
     bool idle_without_slope_;  // is nothing to be done in a round where the slope is 0?
     std::int64_t t_ = 0;

@@ -319,7 +319,8 @@ void bind_learner(nb::module_& m, const char* name) {
             },
             "values"_a, "indices"_a.none(), "starts"_a.none(), "average"_a, "out"_a.noconvert())
         .def(
-            "score_one", [](L& self, const Input<T, nb::ndim<1>>& x) { return score_one(self, checked_row(self, x)); }, "x"_a)
+            "score_one", [](L& self, const Input<T, nb::ndim<1>>& x) { return score_one(self, checked_row(self, x)); },
+            "x"_a)
         .def(
             "score_named",
             [](L& self, const Dictionary& x, const Dictionary& columns) -> std::optional<std::vector<double>> {

@@ -55,7 +55,6 @@ public:
     virtual void load(const Store& store) = 0;
 };
 
-// What the loop may rely on.
 struct UpdateTraits {
     bool idle_without_slope = false;  // does it leave all as it is where there is no slope?
     bool per_weight = false;          // does every weight move by a step of its own, told by `step_each`?
