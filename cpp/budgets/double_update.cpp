@@ -495,11 +495,11 @@ void DualAscent::Memory<T>::save(Store& store) const {
 }
 
 template <class T>
-void DualAscent::Memory<T>::load(const Store& store) {
-    if (part.near_) neighbours.load(store);
+void DualAscent::Memory<T>::load(const Store& store, std::size_t terms) {
+    if (part.near_) neighbours.load(store, terms);
     if (!part.solves()) return;
     gram.load(store);
-    doubles.load(store, gram.n());
+    doubles.load(gram.n(), terms);
 }
 
 Started<RunningBudget> DoubleUpdate::start(const Run& run) const { return started(*this, run); }

@@ -86,7 +86,7 @@ public:
         Memory(const DualAscent& budget, const Run&) : part(budget), gram(!budget.cheap_) {}
         void widen(std::size_t columns);
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         const DualAscent& part;
         Neighbours<T> neighbours;

@@ -73,7 +73,7 @@ void Forget::Totals::save(Store& store) const {
     }
 }
 
-void Forget::Totals::load(const Store& store) {
+void Forget::Totals::load(const Store& store, std::size_t) {
     if (part.basic_) {
         norm2 = store.get<double>("budget.norm2");
     } else {

@@ -13,7 +13,7 @@ public:
     struct Totals : PartMemory {
         Totals(const Forget& budget, const Run&) : part(budget) {}
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         const Forget& part;
         double norm2 = 0;  // of the basic variant; the other has

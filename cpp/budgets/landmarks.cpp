@@ -71,7 +71,7 @@ void Landmarks::Memory<T>::save(Store& store) const {
 }
 
 template <class T>
-void Landmarks::Memory<T>::load(const Store& store) {
+void Landmarks::Memory<T>::load(const Store& store, std::size_t) {
     transform = store.get<double>("budget.transform", 2);
     matrix.reset();
     const std::vector<std::size_t>& shape = store.shape("budget.transform");

@@ -18,7 +18,7 @@ public:
     struct Memory : PartMemory {
         Memory(const Landmarks& budget, const Run&) : part(budget) {}
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         const Landmarks& part;
         std::vector<double> transform;    // M = D^-1/2 V', row by row; empty before the switch

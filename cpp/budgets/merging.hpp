@@ -56,7 +56,7 @@ public:
     struct Memory : PartMemory {
         using PartMemory::PartMemory;
         void widen(std::size_t columns);
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         void append(const Terms<T>& f);
         void remove(std::size_t i);

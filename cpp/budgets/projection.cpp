@@ -168,10 +168,10 @@ void Neighbours<T>::save(Store& store) const {
 }
 
 template <class T>
-void Neighbours<T>::load(const Store& store) {
+void Neighbours<T>::load(const Store& store, std::size_t terms) {
     nearest_ = store.get<std::int64_t>("budget.nearest", 1);
     affinity_ = store.get<double>("budget.affinity", 1);
-    terms_.load(store, nearest_.size());
+    terms_.load(nearest_.size(), terms);
     const auto n = static_cast<std::int64_t>(nearest_.size());
     bool sound = affinity_.size() == nearest_.size();
     for (const std::int64_t i : nearest_) sound &= i >= none && i < n;
@@ -297,9 +297,9 @@ void Refit::Memory<T>::save(Store& store) const {
 }
 
 template <class T>
-void Refit::Memory<T>::load(const Store& store) {
-    if (part.projects_) Spanned::Memory<T>::load(store);
-    if (part.near_) neighbours.load(store);
+void Refit::Memory<T>::load(const Store& store, std::size_t terms) {
+    if (part.projects_) Spanned::Memory<T>::load(store, terms);
+    if (part.near_) neighbours.load(store, terms);
 }
 
 Started<RunningBudget> Project::start(const Run& run) const { return started(*this, run); }

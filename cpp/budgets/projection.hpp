@@ -21,7 +21,7 @@ public:
         Memory(const Spanned& budget, const Run&) : span(budget.inverse_) {}
         void widen(std::size_t columns) { span.widen(columns); }
         void save(Store& store) const { span.save(store); }
-        void load(const Store& store) { span.load(store); }
+        void load(const Store& store, std::size_t terms) { span.load(store, terms); }
 
         // A new term, unless it depends on those there are: then its step goes to them. Is there a new one?
         bool append_or_project(Terms<T>& f, const Offer<T>& offer);
@@ -90,7 +90,7 @@ public:
 
     void widen(std::size_t columns) { terms_.widen(columns); }
     void save(Store& store) const;
-    void load(const Store& store);
+    void load(const Store& store, std::size_t terms);
 
 private:
     void find_nearest(const Terms<T>& f, std::size_t i, const double* k);
@@ -107,7 +107,7 @@ public:
         Memory(const Refit& budget, const Run& run) : Spanned::Memory<T>(budget, run), part(budget) {}
         void widen(std::size_t columns);
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         const Refit& part;
         Neighbours<T> neighbours;

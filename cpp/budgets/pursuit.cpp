@@ -188,8 +188,8 @@ void PursueTogether::Memory<T>::save(Store& store) const {
 }
 
 template <class T>
-void PursueTogether::Memory<T>::load(const Store& store) {
-    Spanned::Memory<T>::load(store);
+void PursueTogether::Memory<T>::load(const Store& store, std::size_t terms) {
+    Spanned::Memory<T>::load(store, terms);
     if (random) random->state = store.get<std::uint64_t>("budget.random");
 }
 
@@ -316,8 +316,8 @@ void AlmostLinearDependence::Memory<T>::save(Store& store) const {
 }
 
 template <class T>
-void AlmostLinearDependence::Memory<T>::load(const Store& store) {
-    Spanned::Memory<T>::load(store);
+void AlmostLinearDependence::Memory<T>::load(const Store& store, std::size_t terms) {
+    Spanned::Memory<T>::load(store, terms);
     const std::size_t n = this->span.factor.n();
     covariance = store.get<double>("budget.covariance", 2);
     if (store.shape("budget.covariance") != std::vector<std::size_t>{n, n} || covariance.size() != n * n) {

@@ -60,7 +60,7 @@ public:
     struct Memory : Spanned::Memory<T> {
         Memory(const PursueTogether& budget, const Run& run);
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         std::optional<Random> random;  // where terms are put back at random
     };
@@ -153,7 +153,7 @@ public:
     struct Memory : Spanned::Memory<T> {
         using Spanned::Memory<T>::Memory;
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         std::vector<double> covariance;  // n x n
     };

@@ -39,7 +39,7 @@ private:
 struct Draws : PartMemory {
     Draws(const Budget&, const Run& run) : random(run.seed, "removal") {}
     void save(Store& store) const { store.put("budget.random", random.state); }
-    void load(const Store& store) { random.state = store.get<std::uint64_t>("budget.random"); }
+    void load(const Store& store, std::size_t) { random.state = store.get<std::uint64_t>("budget.random"); }
 
     Random random;
 };

@@ -37,7 +37,7 @@ public:
         Memory(const RemoveByEvaluation&, const Run& run) : recent(run.columns, run.sparse) {}
         void widen(std::size_t columns) { recent.widen(columns); }
         void save(Store& store) const { recent.save(store, "budget.recent"); }
-        void load(const Store& store) { recent.load(store, "budget.recent"); }
+        void load(const Store& store, std::size_t) { recent.load(store, "budget.recent"); }
 
         Basis<T> recent;
         Vectors<double>& born = recent.declare("born", 1).values[0];

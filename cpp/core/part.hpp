@@ -31,6 +31,7 @@ struct PartMemory {
     void widen(std::size_t /*columns*/) {}
     void save(Store&) const {}
     void load(const Store&) {}
+    void load(const Store&, std::size_t /*terms*/) {}  // of a budget
 };
 
 }  // namespace onkel

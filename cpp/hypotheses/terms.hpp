@@ -35,7 +35,8 @@ public:
     virtual bool keeps_terms(std::size_t n) const = 0;
     virtual void widen(std::size_t columns) = 0;
     virtual void save(Store& store) const = 0;
-    virtual void load(const Store& store) = 0;
+    // The state of a budget whose expansion, loaded before, has so many terms.
+    virtual void load(const Store& store, std::size_t terms) = 0;
 };
 
 // Any budget with its memory.
@@ -48,7 +49,7 @@ public:
     bool keeps_terms(std::size_t n) const override { return part_.keeps_terms(n, memory_); }
     void widen(std::size_t columns) override { memory_.widen(columns); }
     void save(Store& store) const override { memory_.save(store); }
-    void load(const Store& store) override { memory_.load(store); }
+    void load(const Store& store, std::size_t terms) override { memory_.load(store, terms); }
 
 private:
     const Part part_;
@@ -340,7 +341,7 @@ public:
         if (this->run_.average == Average::all) dead.load(store, "dead");
         if (!bias.empty()) load_bias(store, "bias", bias);
         if (!bias.empty() && averages()) load_bias(store, "bias_sum", bias_sum);
-        budget_->load(store);
+        budget_->load(store, n());
     }
 
     Basis<T> basis;
