@@ -50,8 +50,8 @@ std::vector<double> distances(const Terms<T>& f, const Offer<T>& offer) {
     work.starts[0] = 0;
     work.starts[1] = static_cast<std::int64_t>(offer.x.count);
     // as sharp as can be: summed by differences, so that a duplicate is at distance 0
-    const Compare compare{Compare::square, 0, infinity};
-    f.basis.sums(compare, {offer.x.values, offer.x.index, offer.x.index ? work.starts : nullptr, 1, offer.x.count},
+    const Pair pair{PairKind::square, 0, infinity};
+    f.basis.sums(pair, {offer.x.values, offer.x.index, offer.x.index ? work.starts : nullptr, 1, offer.x.count},
                  f.basis.all(), work, squares.data(), 0);
     std::vector<double> away(f.n());
     for (std::size_t i = 0; i < f.n(); ++i) away[i] = std::sqrt(static_cast<double>(squares[i]));

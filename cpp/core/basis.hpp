@@ -22,15 +22,14 @@ namespace onkel {
 // More columns than this, and a sparse stream is stored sparsely.
 inline constexpr std::size_t dense_columns = 1024;
 
-// How two features are compared: the pairs of simd.hpp, and Cauchy's log(1 + gamma (x - z)^2).
-struct Compare {
-    enum Kind { product, square, absolute, cauchy };
-    Kind kind = product;
+// How a kernel compares two features, with the gamma of Cauchy's.
+struct Pair {
+    PairKind kind = PairKind::product;
     double gamma = 0;
     double sharpness = 0;  // by how much the kernel reacts to an error of the sum
 
     double operator()(double x, double z) const;
-    bool operator==(const Compare& other) const { return kind == other.kind && gamma == other.gamma; }
+    bool operator==(const Pair& other) const { return kind == other.kind && gamma == other.gamma; }
 };
 
 // Rows first .. last - 1 of a table; first is a multiple of the lanes.
@@ -88,7 +87,7 @@ public:
     Column& operator[](const std::string& name);
     const Column& operator[](const std::string& name) const { return const_cast<Basis&>(*this)[name]; }
     // Keep norms, so that sparse examples are cheap to compare in this way; to be called before the first row.
-    void prepare(const Compare& compare);
+    void prepare(const Pair& pair);
 
     void append(Row<T> x);                  // named values start at zero
     void remove(std::size_t i);             // the last row takes its place
@@ -101,21 +100,19 @@ public:
     // Sets X.ones to the flags of the examples (stored in `ones`), or to null if not all of them can be compared by
     // flags. Valid while the version stays the same.
     void pack(Rows<T>& X, std::vector<Word<T>>& ones) const;
-    // out[q * stride + i] = sum_j compare(x_qj, z_ij) for the rows i of the range, and the rest of its last tile.
-    void sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
-              std::size_t stride) const;
+    // out[q * stride + i] = sum_j pair(x_qj, z_ij) for the rows i of the range, and the rest of its last tile.
+    void sums(const Pair& pair, const Rows<T>& X, Range range, Workspace<T>& work, T* out, std::size_t stride) const;
     // Are all these sums integers below `table_size`? Then `look_up` writes table[sum] in place of each sum.
-    bool can_look_up(const Compare& compare, const Rows<T>& X) const;
-    void look_up(const Compare& compare, const Rows<T>& X, Range range, const T* table, T* out,
-                 std::size_t stride) const;
+    bool can_look_up(const Pair& pair, const Rows<T>& X) const;
+    void look_up(const Pair& pair, const Rows<T>& X, Range range, const T* table, T* out, std::size_t stride) const;
 
     void save(Store& store, const std::string& prefix) const;
     void load(const Store& store, const std::string& prefix);
 
 private:
     struct Norms {
-        Compare compare;
-        std::vector<double> values;  // sum_j compare(0, z_ij), padded
+        Pair pair;
+        std::vector<double> values;  // sum_j pair(0, z_ij), padded
     };
     struct SparseRow {
         std::vector<std::int32_t> index;
@@ -129,15 +126,15 @@ private:
         sparse,  // only the non-zeros of the example are read
         filled,  // a sparse example is densified, and compared as a dense one
     };
-    void sums_by(Method method, const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
+    void sums_by(Method method, const Pair& pair, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
                  std::size_t stride) const;
     bool packed(const Row<T>& x, Word<T>* ones) const;
-    void sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
-    void sum_scattered(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
-    void sum_side_by_side(const Compare& compare, Row<T> x, Range range, T* out) const;
+    void sum(const Pair& pair, Row<T> x, Range range, Workspace<T>& work, T* out) const;
+    void sum_scattered(const Pair& pair, Row<T> x, Range range, Workspace<T>& work, T* out) const;
+    void sum_side_by_side(const Pair& pair, Row<T> x, Range range, T* out) const;
     void store_nonzeros(Row<T> x);
     Row<T> filled(Row<T> x, Workspace<T>& work) const;
-    const double* norms_of(const Compare& compare) const;
+    const double* norms_of(const Pair& pair) const;
     std::size_t stride() const { return capacity_ * lanes<T>; }
     // Feature 0 of row i; feature j is lanes * j further.
     T* first(std::size_t i) { return tiles_.data() + i / lanes<T> * stride() + i % lanes<T>; }

@@ -55,11 +55,11 @@ struct Sum {
     void operator+=(Real term) { value += term, size += std::abs(term); }
 };
 
-Real compare(Pair pair, Real x, Real z) {
-    return pair == Pair::product ? x * z : pair == Pair::square ? (x - z) * (x - z) : std::abs(x - z);
+Real compare(PairKind pair, Real x, Real z) {
+    return pair == PairKind::product ? x * z : pair == PairKind::square ? (x - z) * (x - z) : std::abs(x - z);
 }
 
-constexpr Pair pairs[] = {Pair::product, Pair::square, Pair::absolute};
+constexpr PairKind pairs[] = {PairKind::product, PairKind::square, PairKind::absolute};
 
 // Rows in tiles. Lanes without a row hold zeros.
 template <class T>
@@ -82,7 +82,7 @@ void check_dense(std::size_t rows, std::size_t columns, std::size_t queries) {
     table.fill();
     const std::size_t width = table.count * lanes<T>, x_stride = columns + 1;
     const Vectors<T> x = numbers<T>(queries * x_stride);
-    for (const Pair pair : pairs) {
+    for (const PairKind pair : pairs) {
         Vectors<T> many(queries * width), one(width), last(lanes<T>);
         simd<T>().dense_many(pair, table.tiles.data(), table.stride, table.count, x.data(), x_stride, queries, columns,
                              nullptr, many.data(), width);
@@ -120,7 +120,7 @@ void check_sparse(std::size_t rows, std::size_t columns, std::size_t queries) {
         }
         starts.push_back(static_cast<std::int64_t>(values.size()));
     }
-    for (const Pair pair : pairs) {
+    for (const PairKind pair : pairs) {
         Vectors<double> norms(width);
         for (std::size_t i = 0; i < rows; ++i) {
             for (std::size_t j = 0; j < columns; ++j) norms[i] += static_cast<double>(compare(pair, 0, table.at(i, j)));
@@ -140,7 +140,7 @@ void check_sparse(std::size_t rows, std::size_t columns, std::size_t queries) {
                     sum.size += x[q * columns + j] * x[q * columns + j] + 2 * std::abs(table.at(i, j));
                 }
                 expect(near(one[i], sum.value, sum.size, columns + 8), "sparse_many");
-                expect(pair == Pair::product || one[i] >= 0, "sign of sparse_many");
+                expect(pair == PairKind::product || one[i] >= 0, "sign of sparse_many");
                 expect(same(one[i], many[q * width + i]), "sparse_many for several queries");
             }
         }
@@ -191,7 +191,7 @@ void check_flags(std::size_t rows, std::size_t columns, std::size_t queries) {
     const FlagBits<T> flags{tiles.data(), mask.data(), ones.data() + rows * words, words, others.data()};
     T shaped[table_size];
     for (T& value : shaped) value = number<T>();
-    for (const Pair pair : pairs) {
+    for (const PairKind pair : pairs) {
         Vectors<T> sums(queries * width), looked_up(queries * width);
         simd<T>().dense_many(pair, table.tiles.data(), table.stride, table.count, x, columns, queries, others.size(),
                              &flags, sums.data(), width);
