@@ -42,7 +42,7 @@ constexpr double rounding = sizeof(T) == sizeof(float) ? 1e-5 : 1e-9;
 // The term of least y_i y k_i among those of a margin below 1, or n.
 template <class T>
 std::size_t in_conflict(const Terms<T>& f, const T* k, double y) {
-    const Vectors<double>& score = f.basis["score"].values[0];
+    const AlignedVector<double>& score = f.basis["score"].values[0];
     bool any = false;
     std::vector<double> w(f.n());
     for (std::size_t i = 0; i < f.n(); ++i) {
@@ -238,8 +238,8 @@ double Boxed::limit_of(const Round& round) const {
 
 template <class T>
 bool Boxed::climb(Terms<T>& f, const Offer<T>& offer, double limit) const {
-    Vectors<double>& score = f.basis["score"].values[0];
-    Vectors<double>& limits = f.basis["limit"].values[0];
+    AlignedVector<double>& score = f.basis["score"].values[0];
+    AlignedVector<double>& limits = f.basis["limit"].values[0];
     const double y = offer.round.y, kxx = offer.round.kxx;
     double s = f.scale * f.inner_score(offer.k, 0);
     const double loss = 1 - y * s;
@@ -275,8 +275,8 @@ void DoubleUpdate::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const
 
 template <class T>
 Box::Box(const Terms<T>& f) : a(f.n()), slack(f.n()), least(f.n()), most(f.n()) {
-    const Vectors<double>& score = f.basis["score"].values[0];
-    const Vectors<double>& limits = f.basis["limit"].values[0];
+    const AlignedVector<double>& score = f.basis["score"].values[0];
+    const AlignedVector<double>& limits = f.basis["limit"].values[0];
     for (std::size_t i = 0; i < f.n(); ++i) {
         a[i] = f.scale * f.coef.values[0][i];
         const double y = sign(a[i]), end = y * f.scale * limits[i];
@@ -377,8 +377,8 @@ template <class T>
 void DualAscent::make_room(Terms<T>& f, Memory<T>& memory, Workspace<T>& work) const {
     const Box box(f);
     const std::size_t j = victim(f, box, memory);
-    Vectors<double>& score = f.basis["score"].values[0];
-    const Vectors<double>& limits = f.basis["limit"].values[0];
+    AlignedVector<double>& score = f.basis["score"].values[0];
+    const AlignedVector<double>& limits = f.basis["limit"].values[0];
     std::vector<double> v(f.n());
     if (solves()) {
         v = share(box, j, memory.gram);

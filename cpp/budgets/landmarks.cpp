@@ -30,7 +30,7 @@ const T* Landmarks::step_along(T* k, Memory<T>& memory) const {
         }
         matrix.emplace(transposed, budget_, rank);
     }
-    static thread_local Vectors<T> z, step;
+    static thread_local AlignedVector<T> z, step;
     z.resize(rank);
     step.resize(matrix->padded());
     std::fill(k + budget_, k + matrix->padded(), T(0));  // up to whole tiles, which may hold anything

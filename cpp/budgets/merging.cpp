@@ -229,11 +229,11 @@ void TwinVectors::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) 
 
 template <class T>
 void TwinVectors::merge(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
-    Vectors<double>& positive = f.basis["positive"].values[0];
-    Vectors<double>& negative = f.basis["negative"].values[0];
+    AlignedVector<double>& positive = f.basis["positive"].values[0];
+    AlignedVector<double>& negative = f.basis["negative"].values[0];
     const auto [i, j] = memory.nearest_pair(f.born);
     const auto count = [&](std::size_t k) { return positive[k] + negative[k]; };
-    const auto sum = [i = i, j = j](const Vectors<double>& values) { return values[i] + values[j]; };
+    const auto sum = [i = i, j = j](const AlignedVector<double>& values) { return values[i] + values[j]; };
     const double share = count(i) / (count(i) + count(j));
     const double coef = f.scale * sum(f.coef.values[0]);
     const double both[] = {sum(positive), sum(negative)};
@@ -273,8 +273,8 @@ std::pair<std::size_t, std::size_t> TwinVectors::Memory<T>::nearest_pair(std::sp
 template <class T>
 void TwinVectors::solve(Terms<T>& f, Memory<T>& memory) const {
     const std::size_t n = f.n();
-    const Vectors<double>& positive = f.basis["positive"].values[0];
-    const Vectors<double>& negative = f.basis["negative"].values[0];
+    const AlignedVector<double>& positive = f.basis["positive"].values[0];
+    const AlignedVector<double>& negative = f.basis["negative"].values[0];
     WeightedSvm& svm = memory.svm;
     for (auto* values : {&svm.low, &svm.high, &svm.v}) values->resize(n);
     for (std::size_t i = 0; i < n; ++i) {

@@ -241,7 +241,7 @@ std::size_t Refit::redistribute(Terms<T>& f, const Memory<T>& memory) const {
         const auto n = static_cast<std::size_t>(neighbours.nearest(r));
         const double own = neighbours.affinity(r), knn = f.diagonal[n], kn = k[n];
         const double determinant = kxx * knn - kn * kn;
-        if (determinant <= dependent * kxx * knn) return alone;
+        if (determinant <= dependence_threshold * kxx * knn) return alone;
         return {(knn * k[r] - kn * own) / determinant, (kxx * own - kn * k[r]) / determinant, n};
     };
     std::vector<double> residual(last);

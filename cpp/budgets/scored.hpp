@@ -40,8 +40,8 @@ public:
         void load(const Store& store, std::size_t) { recent.load(store, "budget.recent"); }
 
         Basis<T> recent;
-        Vectors<double>& born = recent.declare("born", 1).values[0];
-        Vectors<double>& y = recent.declare("y", 1).values[0];
+        AlignedVector<double>& born = recent.declare("born", 1).values[0];
+        AlignedVector<double>& y = recent.declare("y", 1).values[0];
     };
 
     RemoveByEvaluation(std::size_t budget, std::optional<std::size_t> recent)

@@ -22,7 +22,7 @@ double Pair::operator()(double x, double z) const {
 
 template <class T>
 typename Basis<T>::Column& Basis<T>::declare(const std::string& name, std::size_t width, bool saved) {
-    named_.push_back(std::make_unique<Column>(Column{name, std::vector<Vectors<double>>(width), saved}));
+    named_.push_back(std::make_unique<Column>(Column{name, std::vector<AlignedVector<double>>(width), saved}));
     return *named_.back();
 }
 
@@ -313,8 +313,8 @@ Row<T> Basis<T>::filled(Row<T> x, Workspace<T>& work) const {
 template <class T>
 void Basis<T>::sum(const Pair& pair, Row<T> x, Range range, Workspace<T>& work, T* out) const {
     if (!tiled_) {
-        return moderate(x, pair.sharpness) ? sum_scattered(pair, x, range, work, out)
-                                           : sum_side_by_side(pair, x, range, out);
+        return sums_keep_digits(x, pair.sharpness) ? sum_scattered(pair, x, range, work, out)
+                                                   : sum_side_by_side(pair, x, range, out);
     }
     if (x.index && !truly_sparse(x, pair.sharpness)) x = filled(x, work);
     const double* norms = norms_of(pair);
@@ -329,7 +329,7 @@ void Basis<T>::sum(const Pair& pair, Row<T> x, Range range, Workspace<T>& work, 
 }
 
 template <class T>
-bool Basis<T>::moderate(const Row<T>& x, double sharpness) {
+bool Basis<T>::sums_keep_digits(const Row<T>& x, double sharpness) {
     double squares = 0;
     for (std::size_t e = 0; e < x.count; ++e) squares += static_cast<double>(x.values[e]) * x.values[e];
     return sharpness * squares < (sizeof(T) == sizeof(float) ? 64 : 1e5);

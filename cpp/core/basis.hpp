@@ -45,7 +45,7 @@ struct Workspace {
     std::vector<T> scattered;   // a dense row for the non-zeros of one example; all zeros between uses
     std::vector<T> row;         // a stored row, gathered
     std::vector<Word<T>> ones;  // the flags of examples
-    Vectors<T> k;               // a kernel row
+    AlignedVector<T> k;         // a kernel row
     std::int64_t starts[2];     // row starts of a CSR matrix with one row
 };
 
@@ -54,7 +54,7 @@ class Basis {
 public:
     struct Column {
         std::string name;
-        std::vector<Vectors<double>> values;  // one vector per output: contiguous over rows
+        std::vector<AlignedVector<double>> values;  // one vector per output: contiguous over rows
         bool saved = true;
     };
 
@@ -77,10 +77,10 @@ public:
     // Is it worth summing over the non-zeros of the example alone? Yes if they are few, and not so large that these
     // sums would lose digits by cancellation. (Sums over all columns lose none.)
     bool truly_sparse(const Row<T>& x, double sharpness) const {
-        return x.index && sparse_ && 2 * x.count < columns_ && moderate(x, sharpness);
+        return x.index && sparse_ && 2 * x.count < columns_ && sums_keep_digits(x, sharpness);
     }
     // Are the values small enough for sums over non-zeros alone?
-    static bool moderate(const Row<T>& x, double sharpness);
+    static bool sums_keep_digits(const Row<T>& x, double sharpness);
 
     // Named columns; declared before the first row. References stay valid.
     Column& declare(const std::string& name, std::size_t width, bool saved = true);
@@ -145,7 +145,7 @@ private:
     std::size_t capacity_ = 0;  // columns a tile has room for
     bool sparse_;
     bool tiled_;
-    Vectors<T> tiles_;
+    AlignedVector<T> tiles_;
     Flags<T> flags_;                                   // of rows in tiles
     std::vector<std::vector<std::int32_t>> nonzeros_;  // of rows in tiles, where examples come sparse
     std::vector<SparseRow> rows_;                      // where there are no tiles

@@ -58,7 +58,7 @@ private:
 
     std::size_t rows_;
     std::size_t columns_;
-    Vectors<T> tiles_;
+    AlignedVector<T> tiles_;
 };
 
 }  // namespace onkel

@@ -35,7 +35,7 @@ public:
     Weights(const Map& map, const Run& run)
         : Scaled(run),
           map_(std::get<std::unique_ptr<FeatureMap<T>>>(map.start(run))),
-          coef_(run.outputs, Vectors<T>(map_->size())),
+          coef_(run.outputs, AlignedVector<T>(map_->size())),
           base_(averages() ? run.outputs : 0, std::vector<double>(map_->size())),
           dz_(map_->size()),
           z_(1) {}
@@ -93,7 +93,7 @@ public:
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
-        static thread_local Vectors<T> z;
+        static thread_local AlignedVector<T> z;
         z.resize(std::max(z.size(), std::min(most_rows, X.n) * features()));
         for (std::size_t i = 0; i < X.n; i += most_rows) {
             const Rows<T> part = X.slice(i, std::min(most_rows, X.n - i));
@@ -211,11 +211,11 @@ private:
     }
 
     std::unique_ptr<FeatureMap<T>> map_;
-    std::vector<Vectors<T>> coef_;           // without scale
+    std::vector<AlignedVector<T>> coef_;     // without scale
     std::vector<std::vector<double>> base_;  // with averages: see ScaledFunction
     std::vector<T> dz_;                      // gradient of the loss with respect to the features
 
-    Vectors<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
+    AlignedVector<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
     std::size_t block_begin_ = 0;
     std::size_t block_end_ = 0;
 };

@@ -224,7 +224,7 @@ public:
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
-        static thread_local Vectors<T> k;
+        static thread_local AlignedVector<T> k;
         const std::size_t stride = basis.padded(n());
         k.resize(std::max(k.size(), std::min(most_rows, X.n) * stride));
         for (std::size_t i = 0; i < X.n; i += most_rows) {
@@ -260,7 +260,7 @@ public:
     void fold() {
         this->fold_into(coef.values, base ? &base->values : nullptr);
         for (Column* column : kept_) {
-            for (Vectors<double>& values : column->values) {
+            for (AlignedVector<double>& values : column->values) {
                 for (double& value : values) value *= scale;
             }
         }
@@ -347,11 +347,11 @@ public:
     Basis<T> basis;
     Basis<T> dead;  // Average::all: removed terms, for the average
     Column& coef;   // without scale
-    Vectors<double>& born;
-    Vectors<double>& diagonal;     // k(x_i, x_i)
-    Column* base;                  // with averages: see ScaledFunction
-    std::vector<double> bias;      // added to f; empty if the budget has no intercept
-    std::vector<double> bias_sum;  // sum of bias over the rounds
+    AlignedVector<double>& born;
+    AlignedVector<double>& diagonal;  // k(x_i, x_i)
+    Column* base;                     // with averages: see ScaledFunction
+    std::vector<double> bias;         // added to f; empty if the budget has no intercept
+    std::vector<double> bias_sum;     // sum of bias over the rounds
 
 private:
     static constexpr std::size_t most_rows = 16;
@@ -441,7 +441,7 @@ private:
     std::size_t block_begin_ = 0;
     std::size_t block_end_ = 0;
     std::size_t current_ = 0;  // the example of this round
-    Vectors<T> k_;             // the kernel rows of the block
+    AlignedVector<T> k_;       // the kernel rows of the block
     std::size_t stride_ = 0;   // from one kernel row to the next
     std::size_t version_ = 0;  // version of the table when they were computed
 };
