@@ -14,18 +14,18 @@ namespace onkel {
 
 // Is there no room for another term?
 template <class T>
-bool full(const Terms<T>& f, const Offer<T>& offer, std::size_t budget) {
-    return f.n() == budget || offer.round.room <= 0;
+bool full(const Terms<T>& f, const Proposal<T>& proposal, std::size_t budget) {
+    return f.n() == budget || proposal.round.room <= 0;
 }
 
 template <class T>
-void append(Terms<T>& f, const Offer<T>& offer) {
-    f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
+void append(Terms<T>& f, const Proposal<T>& proposal) {
+    f.append(proposal.x, proposal.round.t, proposal.round.kxx, proposal.coef, proposal.work);
 }
 
 template <class T>
-void replace(Terms<T>& f, const Offer<T>& offer, std::size_t leaves) {
-    f.replace(leaves, offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
+void replace(Terms<T>& f, const Proposal<T>& proposal, std::size_t leaves) {
+    f.replace(leaves, proposal.x, proposal.round.t, proposal.round.kxx, proposal.coef, proposal.work);
 }
 
 // The term that entered first.

@@ -8,15 +8,15 @@
 namespace onkel {
 
 template <class T>
-void Landmarks::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
+void Landmarks::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
     if (f.n() < budget_) {
-        append(f, offer);
+        append(f, proposal);
         if (eager_ && f.n() == budget_) become_linear(f, memory);
         return;
     }
     if (memory.transform.empty()) become_linear(f, memory);
-    const T* step = step_along(offer.k, memory);
-    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, offer.coef[o] / f.scale, step);
+    const T* step = step_along(proposal.k, memory);
+    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, proposal.coef[o] / f.scale, step);
 }
 
 template <class T>

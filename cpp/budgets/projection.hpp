@@ -24,7 +24,7 @@ public:
         void load(const Store& store, std::size_t terms) { span.load(store, terms); }
 
         // A new term, unless it depends on those there are: then its step goes to them. Is there a new one?
-        bool append_or_project(Terms<T>& f, const Offer<T>& offer);
+        bool append_or_project(Terms<T>& f, const Proposal<T>& proposal);
         // Term i leaves; its projection on the others stays.
         void remove_and_project(Terms<T>& f, std::size_t i, Workspace<T>& work);
 
@@ -45,7 +45,7 @@ public:
             std::optional<double> U, bool strict_sign);
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     bool near(double distance2) const;
@@ -65,7 +65,7 @@ public:
     explicit ProjectSmallest(std::size_t budget) : Spanned(false), budget_(budget) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     std::size_t budget_;
@@ -81,8 +81,8 @@ public:
     // The kernel value of term i and its nearest.
     double affinity(std::size_t i) const { return affinity_[i]; }
 
-    // The kernel values of the offered example and the terms, valid until the next call.
-    const double* row(const Terms<T>& f, const Offer<T>& offer) { return terms_.row(f, offer); }
+    // The kernel values of the proposed example and the terms, valid until the next call.
+    const double* row(const Terms<T>& f, const Proposal<T>& proposal) { return terms_.row(f, proposal); }
     // The newest term, whose row is k, finds its nearest, and may be nearer to others than theirs.
     void append(const Terms<T>& f, Row<T> x, const std::vector<double>& k);
     // Term i has left: those it was nearest to find another.
@@ -123,7 +123,7 @@ public:
           C_(C) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     template <class T>

@@ -40,7 +40,7 @@ public:
     Compress(double error, const std::string& schedule) : error_(error), schedule_(schedule) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T, class Remembered>
-    void insert(Terms<T>& f, const Offer<T>& offer, Remembered& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Remembered& memory) const;
 
 private:
     double error_;
@@ -91,7 +91,7 @@ public:
         : insert_cost_(insert_error * insert_error), remove_cost_(remove_error * remove_error) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     double insert_cost_;
@@ -103,7 +103,7 @@ public:
     explicit Dissimilarity(double threshold) : Spanned(false), threshold_(threshold) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     double threshold_;
@@ -114,7 +114,7 @@ public:
     explicit Quantise(double radius) : radius_(radius) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     double radius_;
@@ -126,7 +126,7 @@ public:
         : distance_(distance), surprise_(surprise), moves_all_(rejected == "lms") {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     double distance_;
@@ -140,7 +140,7 @@ public:
     Started<RunningBudget> start(const Run& run) const override;
     BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     double coherence_;
@@ -162,7 +162,7 @@ public:
     Started<RunningBudget> start(const Run& run) const override;
     BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     double nu_;

@@ -17,7 +17,7 @@ public:
     Started<RunningBudget> start(const Run& run) const override;
     BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     double rounds_;
@@ -29,7 +29,7 @@ public:
     Started<RunningBudget> start(const Run& run) const override;
     bool keeps_terms(std::size_t n, const PartMemory&) const { return n == budget_; }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     std::size_t budget_;
@@ -57,7 +57,7 @@ public:
         : budget_(budget), unbiased_(unbiased), cap_(cap) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     template <class T>
@@ -80,7 +80,7 @@ public:
     RemoveWeighted(std::size_t budget, std::optional<double> cap) : budget_(budget), cap_(cap) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Draws& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Draws& memory) const;
 
 private:
     std::size_t budget_;
@@ -92,7 +92,7 @@ public:
     explicit RemoveSmallest(std::size_t budget) : budget_(budget) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     std::size_t budget_;

@@ -63,41 +63,41 @@ void forget(Terms<T>& f, std::size_t i, Workspace<T>& work) {
 
 // Add the term and its part to the column `score`; `leaves` is the slot that makes room, or n.
 template <class T>
-void enter_scored(Terms<T>& f, const Offer<T>& offer, std::size_t leaves) {
-    if (leaves < f.n()) forget(f, leaves, offer.work);
+void enter_scored(Terms<T>& f, const Proposal<T>& proposal, std::size_t leaves) {
+    if (leaves < f.n()) forget(f, leaves, proposal.work);
     Score<T>& score = f.basis["score"];
     std::vector<double> own(f.outputs);
     for (std::size_t o = 0; o < f.outputs; ++o) {
-        const double inner = offer.coef[o] / f.scale;
-        own[o] = f.inner_score(offer.k, o) + inner * offer.round.kxx;
-        simd<T>().axpy(score.values[o].data(), inner, offer.k, f.n());
+        const double inner = proposal.coef[o] / f.scale;
+        own[o] = f.inner_score(proposal.k, o) + inner * proposal.round.kxx;
+        simd<T>().axpy(score.values[o].data(), inner, proposal.k, f.n());
     }
-    append(f, offer);
+    append(f, proposal);
     for (std::size_t o = 0; o < f.outputs; ++o) score.values[o].back() = own[o];
 }
 
 }  // namespace
 
 template <class T>
-void RemoveByMargin::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
-    enter_scored(f, offer, f.n() == budget_ ? victim_by_margin(f) : f.n());
+void RemoveByMargin::insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const {
+    enter_scored(f, proposal, f.n() == budget_ ? victim_by_margin(f) : f.n());
     std::vector<double> s(f.outputs);
     while (distil_ && f.n()) {
         const std::size_t leaves = victim_by_margin(f);
         if (f.scale * margin_without(f, f.basis["score"], leaves, s) <= beta_) break;
-        forget(f, leaves, offer.work);
+        forget(f, leaves, proposal.work);
     }
 }
 
 template <class T>
-void RemoveByEvaluation::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
+void RemoveByEvaluation::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
     if (recent_) {
         if (memory.recent.n() == recent_) memory.recent.remove(oldest(memory.born));
-        memory.recent.append(offer.x);
-        memory.born.back() = offer.round.t;
-        memory.y.back() = offer.round.y;
+        memory.recent.append(proposal.x);
+        memory.born.back() = proposal.round.t;
+        memory.y.back() = proposal.round.y;
     }
-    if (offer.coef) enter_scored(f, offer, f.n() == budget_ ? victim(f, memory, offer.work) : f.n());
+    if (proposal.coef) enter_scored(f, proposal, f.n() == budget_ ? victim(f, memory, proposal.work) : f.n());
 }
 
 template <class T>

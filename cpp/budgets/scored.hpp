@@ -13,7 +13,7 @@ namespace onkel {
 // They keep f(x_i) in the column `score`.
 class Scored : public Budget {
 public:
-    std::vector<Kept> columns() const override { return {{"score", Kept::scores}}; }
+    std::vector<BudgetColumn> columns() const override { return {{"score", BudgetColumn::scores}}; }
 };
 
 class RemoveByMargin final : public Scored {
@@ -21,7 +21,7 @@ public:
     RemoveByMargin(std::size_t budget, double beta, bool distil) : budget_(budget), beta_(beta), distil_(distil) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     std::size_t budget_;
@@ -49,7 +49,7 @@ public:
     Started<RunningBudget> start(const Run& run) const override;
     BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     template <class T>

@@ -17,12 +17,12 @@ namespace onkel {
 template <class T>
 class Doubles {
 public:
-    // Kernel values of the offered example and the terms, valid until the next call.
-    const double* row(const Terms<T>& f, const Offer<T>& offer) {
+    // Kernel values of the proposed example and the terms, valid until the next call.
+    const double* row(const Terms<T>& f, const Proposal<T>& proposal) {
         if constexpr (std::is_same_v<T, double>) {
-            return offer.k;
+            return proposal.k;
         } else {
-            return row_of(f, offer.x);
+            return row_of(f, proposal.x);
         }
     }
 

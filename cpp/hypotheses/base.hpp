@@ -18,10 +18,10 @@ struct FunctionTraits {
     bool idle_without_step = false;  // is nothing to be done in a round without a step?
 };
 
-// What an update offers in a round: the example x, its kernel values or features k, and the coefficients of the new
+// What an update proposes in a round: the example x, its kernel values or features k, and the coefficients of the new
 // term, one for each output (null: no step). If each weight has a step of its own, also `steps`, (outputs, features).
 template <class T>
-struct Offer {
+struct Proposal {
     const Round& round;
     Row<T> x;
     T* k;
@@ -67,12 +67,12 @@ public:
     virtual void predict(const Rows<T>& X, bool averaged, double t, double* out) const = 0;
 
     // With averages: a round begins; adds the current model to the average.
-    virtual void count() = 0;
-    // Undoes `count`, for a round that diverged before anything moved.
-    virtual void uncount() = 0;
+    virtual void add_to_average() = 0;
+    // Undoes `add_to_average`, for a round that diverged before anything moved.
+    virtual void remove_from_average() = 0;
     // Refuse a factor that would take coefficients out of range.
     virtual void check_scale(double factor) const = 0;
-    virtual void move(double shrink, const Offer<T>& offer) = 0;
+    virtual void move(double shrink, const Proposal<T>& proposal) = 0;
 
     // Make room for new features; `map` is drawn for all columns (null: nothing is drawn).
     virtual void widen(std::size_t columns, const Map* map) = 0;
@@ -96,14 +96,14 @@ class ScaledFunction : public Function<T> {
 public:
     using Function<T>::Function;
 
-    void count() override {
+    void add_to_average() override {
         cumulative_before_ = cumulative;
         cumulative += scale;
     }
-    void uncount() override { cumulative = cumulative_before_; }
+    void remove_from_average() override { cumulative = cumulative_before_; }
 
     void check_scale(double factor) const final {
-        if (!self().empty() && far(scale * factor)) self().check_coefficients(factor);
+        if (!self().empty() && must_fold(scale * factor)) self().check_coefficients(factor);
     }
 
     // f <- factor * f
@@ -111,7 +111,7 @@ public:
         if (factor == 1 || self().empty()) return;
         check_scale(factor);
         scale *= factor;
-        if (!far(scale)) return;
+        if (!must_fold(scale)) return;
         static_cast<Self*>(this)->fold();
         reset_scale();
     }
@@ -146,7 +146,7 @@ protected:
 
 private:
     // Is the scale so far from 1 that the average would lose digits? Then it is folded.
-    static bool far(double factor) { return !(factor > 1e-3 && factor < 1e3); }
+    static bool must_fold(double factor) { return !(factor > 1e-3 && factor < 1e3); }
     const Self& self() const { return static_cast<const Self&>(*this); }
 
     double cumulative_before_ = 0;

@@ -110,16 +110,16 @@ public:
     void check_coefficients(double factor) const { this->check_each(coef_, factor, refuse_too_large); }
     void fold() { this->fold_into(coef_, averages() ? &base_ : nullptr); }
 
-    void move(double factor, const Offer<T>& offer) override {
-        if (offer.coef) {
-            refuse_steps(offer);
-            if (map_->adapts()) adapt(offer);
+    void move(double factor, const Proposal<T>& proposal) override {
+        if (proposal.coef) {
+            refuse_steps(proposal);
+            if (map_->adapts()) adapt(proposal);
         }
         shrink(factor);
-        if (offer.steps) {
-            for (std::size_t o = 0; o < outputs; ++o) add_each(o, offer.steps + o * features());
-        } else if (offer.coef) {
-            for (std::size_t o = 0; o < outputs; ++o) add(o, offer.coef[o], offer.k);
+        if (proposal.steps) {
+            for (std::size_t o = 0; o < outputs; ++o) add_each(o, proposal.steps + o * features());
+        } else if (proposal.coef) {
+            for (std::size_t o = 0; o < outputs; ++o) add(o, proposal.coef[o], proposal.k);
         }
     }
 
@@ -169,17 +169,17 @@ private:
             throw Diverged(beyond("a weight becomes ", c));
         }
     }
-    void refuse_steps(const Offer<T>& offer) const {
-        for (std::size_t o = 0; o < outputs; ++o) refuse_too_large(offer.coef[o] / scale);
+    void refuse_steps(const Proposal<T>& proposal) const {
+        for (std::size_t o = 0; o < outputs; ++o) refuse_too_large(proposal.coef[o] / scale);
     }
 
-    void adapt(const Offer<T>& offer) {
+    void adapt(const Proposal<T>& proposal) {
         std::fill(dz_.begin(), dz_.end(), T(0));
         for (std::size_t o = 0; o < outputs; ++o) {
-            const double slope = scale * offer.round.weight * offer.round.slope[o];
+            const double slope = scale * proposal.round.weight * proposal.round.slope[o];
             if (slope != 0) simd<T>().add_scaled(dz_.data(), static_cast<T>(slope), coef_[o].data(), features());
         }
-        map_->adapt(offer.x, offer.k, dz_.data());
+        map_->adapt(proposal.x, proposal.k, dz_.data());
     }
 
     void add_each(std::size_t output, const double* steps) {

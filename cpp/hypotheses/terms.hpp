@@ -30,7 +30,7 @@ class RunningBudget {
 public:
     virtual ~RunningBudget() = default;
     // Called in the rounds with a new term; with the trait `every_round` in all others, too.
-    virtual void insert(Terms<T>& f, const Offer<T>& offer) = 0;
+    virtual void insert(Terms<T>& f, const Proposal<T>& proposal) = 0;
     // Is it certain that none of the n terms will be removed any more? Then large blocks of examples pay.
     virtual bool keeps_terms(std::size_t n) const = 0;
     virtual void widen(std::size_t columns) = 0;
@@ -45,7 +45,7 @@ class BudgetWithMemory final : public RunningBudget<T> {
 public:
     BudgetWithMemory(const Part& part, const Run& run) : part_(part), memory_(part_, run) {}
 
-    void insert(Terms<T>& f, const Offer<T>& offer) override { part_.insert(f, offer, memory_); }
+    void insert(Terms<T>& f, const Proposal<T>& proposal) override { part_.insert(f, proposal, memory_); }
     bool keeps_terms(std::size_t n) const override { return part_.keeps_terms(n, memory_); }
     void widen(std::size_t columns) override { memory_.widen(columns); }
     void save(Store& store) const override { memory_.save(store); }
@@ -58,7 +58,7 @@ private:
 
 // Numbers that a budget keeps for each term; they scale with f and are stored divided by scale. `scores`: one for each
 // output, `weight`: a single one.
-struct Kept {
+struct BudgetColumn {
     enum Kind { scores, weight };
     std::string name;
     Kind kind;
@@ -69,7 +69,8 @@ struct BudgetTraits {
     bool intercept = false;    // does it also set an intercept, a number that is added to f?
 };
 
-// How a new term enters an expansion. Each budget defines `insert(f, offer, memory)`; the members below are defaults.
+// How a new term enters an expansion. Each budget defines `insert(f, proposal, memory)`; the members below are
+// defaults.
 class Budget {
 public:
     template <class T>
@@ -78,7 +79,7 @@ public:
     virtual ~Budget() = default;
     virtual Started<RunningBudget> start(const Run& run) const = 0;
     virtual BudgetTraits traits() const { return {}; }
-    virtual std::vector<Kept> columns() const { return {}; }
+    virtual std::vector<BudgetColumn> columns() const { return {}; }
     bool keeps_terms(std::size_t /*n*/, const PartMemory&) const { return false; }
 
 protected:
@@ -241,13 +242,13 @@ public:
 
     // -- moving
 
-    void count() override {
-        Scaled::count();
+    void add_to_average() override {
+        Scaled::add_to_average();
         bias_sum_before_ = bias_sum;
         for (std::size_t o = 0; o < bias.size(); ++o) bias_sum[o] += bias[o];
     }
-    void uncount() override {
-        Scaled::uncount();
+    void remove_from_average() override {
+        Scaled::remove_from_average();
         bias_sum = bias_sum_before_;
     }
 
@@ -266,11 +267,11 @@ public:
         }
     }
 
-    void move(double factor, const Offer<T>& offer) override {
+    void move(double factor, const Proposal<T>& proposal) override {
         shrink(factor);
-        const bool refused = offer.round.room <= 0 && n() == 0;  // there is no term to remove
-        const double* term = refused ? nullptr : offer.coef;
-        if (term || every_round_) budget_->insert(*this, {offer.round, offer.x, offer.k, term, offer.work});
+        const bool refused = proposal.round.room <= 0 && n() == 0;  // there is no term to remove
+        const double* term = refused ? nullptr : proposal.coef;
+        if (term || every_round_) budget_->insert(*this, {proposal.round, proposal.x, proposal.k, term, proposal.work});
     }
 
     void append(Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
@@ -358,8 +359,8 @@ private:
 
     static std::vector<Column*> declare(Basis<T>& table, const Budget& budget, std::size_t outputs_each) {
         std::vector<Column*> columns;
-        for (const Kept& kept : budget.columns()) {
-            columns.push_back(&table.declare(kept.name, kept.kind == Kept::scores ? outputs_each : 1));
+        for (const BudgetColumn& column : budget.columns()) {
+            columns.push_back(&table.declare(column.name, column.kind == BudgetColumn::scores ? outputs_each : 1));
         }
         return columns;
     }

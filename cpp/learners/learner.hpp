@@ -139,16 +139,16 @@ public:
             t_ += 1;
             counted = true;
             if (averages()) {
-                f_->count();
+                f_->add_to_average();
                 f_->average_scores(x, k_, t, work_, averaged);
             }
             const double* coef = step.moves ? coef_.data() : nullptr;
-            const Offer<T> offer{now, x, k_, coef, work_, each ? steps_.data() : nullptr};
-            on_f([&](auto& f) { f.move(step.shrink, offer); });
+            const Proposal<T> proposal{now, x, k_, coef, work_, each ? steps_.data() : nullptr};
+            on_f([&](auto& f) { f.move(step.shrink, proposal); });
         } catch (const Diverged& error) {
             if (counted) {
                 t_ -= 1;
-                if (averages()) f_->uncount();
+                if (averages()) f_->remove_from_average();
             }
             throw Diverged(error.what(), static_cast<std::ptrdiff_t>(i));
         }
