@@ -19,7 +19,7 @@ using Started = std::variant<std::unique_ptr<Running<float>>, std::unique_ptr<Ru
 // make(a float) or make(a double), by the type of the rows.
 template <template <class> class Running, class Make>
 Started<Running> by_type(const Run& run, Make make) {
-    if (run.single) return make(float());
+    if (run.float32) return make(float());
     return make(double());
 }
 

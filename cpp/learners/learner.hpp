@@ -50,12 +50,12 @@ public:
     Lock& lock() const { return lock_; }
 
     // Learn from each row in turn; writes the scores before each update, by the current and the averaged model.
-    void learn(const Rows<T>& X, const double* y, const double* weight, double* last, double* averaged) {
+    void learn(const Rows<T>& X, const double* y, const double* weight, double* current, double* averaged) {
         check(X);
         if (!(X.n == 1 && is_scored_last(X[0]))) drop_block();
         const DropBlock end{*this};
         for (std::size_t i = 0; i < X.n; ++i) {
-            round(X, i, y[i], weight ? weight[i] : 1, last + i * outputs(), averaged + i * outputs());
+            round(X, i, y[i], weight ? weight[i] : 1, current + i * outputs(), averaged + i * outputs());
         }
     }
 
@@ -78,7 +78,7 @@ public:
     // Several learners learn from the same explicit features, which the first computes for all. The scores of each
     // learner are written after those of the one before. Returns which learners diverged, and so stopped early.
     static std::vector<bool> learn_together(const std::vector<Learner*>& group, const Rows<T>& X, const double* y,
-                                            double* last, double* averaged) {
+                                            double* current, double* averaged) {
         Learner& first = *group.front();
         first.check(X);
         for (Learner* each : group) each->drop_block();
@@ -94,7 +94,7 @@ public:
                     for (std::size_t i = begin; i < stop && !lost[l]; ++i) {
                         const std::size_t at = (l * X.n + i) * first.outputs();
                         group[l]->k_ = k[i - begin];
-                        std::copy_n(group[l]->score_row(i), first.outputs(), last + at);
+                        std::copy_n(group[l]->score_row(i), first.outputs(), current + at);
                         group[l]->finish_round(X, i, y[i], 1, averaged + at);
                     }
                 } catch (const Diverged&) {
@@ -160,10 +160,10 @@ public:
 
     void learn_one(Row<T> x, double y, double weight) {
         double* scores = s_one_.data();
-        learn(alone(x), &y, &weight, scores, averages() ? scores + outputs() : scores);
+        learn(as_matrix(x), &y, &weight, scores, averages() ? scores + outputs() : scores);
     }
     // The scores of one example; several threads may call it at a time, since it keeps no row.
-    std::vector<double> score_apart(Row<T> x) const {
+    std::vector<double> score_one(Row<T> x) const {
         const std::int64_t starts[] = {0, static_cast<std::int64_t>(x.count)};
         std::vector<double> s(outputs());
         scores({x.values, x.index, x.index ? starts : nullptr, 1, x.count}, averages(), s.data());
@@ -171,8 +171,8 @@ public:
     }
     // The scores of one example; its row is kept, since `learn` often follows with the same example. Only one thread
     // may call it at a time.
-    std::vector<double> score_one(Row<T> x) {
-        const Rows<T> X = alone(x);
+    std::vector<double> score_and_keep(Row<T> x) {
+        const Rows<T> X = as_matrix(x);
         check_form(X);
         f_->check_query(x);
         drop_block();
@@ -248,14 +248,14 @@ private:
     }
 
     // A matrix with x as its only row.
-    Rows<T> alone(Row<T> x) {
+    Rows<T> as_matrix(Row<T> x) {
         starts_[1] = static_cast<std::int64_t>(x.count);
         return {x.values, x.index, x.index ? starts_ : nullptr, 1, x.index ? 0 : x.count};
     }
 
-    void round(const Rows<T>& X, std::size_t i, double y, double weight, double* last, double* averaged) {
+    void round(const Rows<T>& X, std::size_t i, double y, double weight, double* current, double* averaged) {
         const double* s = begin_round(X, i);
-        for (std::size_t o = 0; o < outputs(); ++o) last[o] = s[o];
+        for (std::size_t o = 0; o < outputs(); ++o) current[o] = s[o];
         if (weight > 0) {
             finish_round(X, i, y, weight, averaged);
         } else if (averages()) {

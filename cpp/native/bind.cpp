@@ -156,7 +156,7 @@ nb::object moved(std::vector<V>&& values) {
     return nb::cast(nb::ndarray<nb::numpy, V>(kept->data(), {kept->size()}, owner));
 }
 
-nb::object libsvm(const nb::bytes& text, std::int64_t base) {
+nb::object libsvm_arrays(const nb::bytes& text, std::int64_t base) {
     std::optional<SparseText> rows;
     {
         nb::gil_scoped_release free;
@@ -167,7 +167,7 @@ nb::object libsvm(const nb::bytes& text, std::int64_t base) {
                           moved(std::move(rows->columns)), moved(std::move(rows->starts)), rows->width);
 }
 
-nb::object cells(const nb::bytes& text, const std::string& separator, const std::vector<std::uint8_t>& wanted) {
+nb::object table_arrays(const nb::bytes& text, const std::string& separator, const std::vector<std::uint8_t>& wanted) {
     if (separator.size() != 1) throw std::invalid_argument("a separator of one byte is needed");
     std::optional<TableText> table;
     {
@@ -226,11 +226,11 @@ std::vector<std::unique_ptr<Guard>> lock_all(const std::vector<L*>& learners) {
     return guards;
 }
 
-// While the GIL is held, only one thread can call `Learner::score_one`, which keeps the row of the example.
+// While the GIL is held, only one thread can call `Learner::score_and_keep`, which keeps the row of the example.
 template <class T>
 std::vector<double> score_one(Learner<T>& self, Row<T> x) {
     return locked<Lock::Shared>(
-        self, [&](bool with_python) { return with_python ? self.score_one(x) : self.score_apart(x); });
+        self, [&](bool with_python) { return with_python ? self.score_and_keep(x) : self.score_one(x); });
 }
 
 template <class T>
@@ -256,36 +256,36 @@ void bind_learner(nb::module_& m, const char* name) {
         .def(
             "learn",
             [](L& self, const Input<T>& values, const Indices& indices, const Starts& starts, const Targets& y,
-               const std::optional<Targets>& weight, Output<double> last, Output<double> averaged) {
+               const std::optional<Targets>& weight, Output<double> current, Output<double> averaged) {
                 const Rows<T> X = rows<T>(values, indices, starts);
                 require_equal(y.shape(0), X.n);
                 if (weight) require_equal(weight->shape(0), X.n);
-                for (const auto* out : {&last, &averaged}) {
+                for (const auto* out : {&current, &averaged}) {
                     require_equal(out->shape(0), X.n);
                     require_equal(out->shape(1), self.outputs());
                 }
                 nb::gil_scoped_release release;
                 const Lock::Exclusive guard(self.lock());
-                self.learn(X, y.data(), weight ? weight->data() : nullptr, last.data(), averaged.data());
+                self.learn(X, y.data(), weight ? weight->data() : nullptr, current.data(), averaged.data());
             },
-            "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "weight"_a.none(), "last"_a.noconvert(),
+            "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "weight"_a.none(), "current"_a.noconvert(),
             "averaged"_a.noconvert())
         .def_static(
             "learn_together",
             [](const std::vector<L*>& group, const Input<T>& values, const Indices& indices, const Starts& starts,
-               const Targets& y, Output<double> last, Output<double> averaged) {
+               const Targets& y, Output<double> current, Output<double> averaged) {
                 const Rows<T> X = rows<T>(values, indices, starts);
                 require_equal(y.shape(0), X.n);
-                for (const auto* out : {&last, &averaged}) {
+                for (const auto* out : {&current, &averaged}) {
                     require_equal(out->shape(0), group.size() * X.n);
                     require_equal(out->shape(1), group.at(0)->outputs());
                 }
                 L::check_group(group);
                 nb::gil_scoped_release release;
                 const auto guards = lock_all<Lock::Exclusive>(group);
-                return L::learn_together(group, X, y.data(), last.data(), averaged.data());
+                return L::learn_together(group, X, y.data(), current.data(), averaged.data());
             },
-            "group"_a, "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "last"_a.noconvert(),
+            "group"_a, "values"_a, "indices"_a.none(), "starts"_a.none(), "y"_a, "current"_a.noconvert(),
             "averaged"_a.noconvert())
         .def(
             "learn_one",
@@ -584,7 +584,7 @@ NB_MODULE(_core, m) {
         "Stretched",
         [](std::shared_ptr<Common> common, double factor, double reach) {
             return std::make_shared<Map>([=](const Run& run) -> Started<FeatureMap> {
-                if (run.single) throw std::invalid_argument("a map with shared directions needs rows of double");
+                if (run.float32) throw std::invalid_argument("a map with shared directions needs rows of double");
                 return std::make_unique<Stretched>(common, factor, reach);
             });
         },
@@ -605,8 +605,8 @@ NB_MODULE(_core, m) {
     nb::class_<Sampling>(m, "Sampling")
         .def(nb::init<bool, const std::string&, bool, double>(), "learn"_a, "answer"_a, "scale"_a, "smoothing"_a);
 
-    m.def("parse_libsvm", &libsvm, "text"_a, "base"_a);
-    m.def("parse_table", &cells, "text"_a, "separator"_a, "wanted"_a);
+    m.def("parse_libsvm", &libsvm_arrays, "text"_a, "base"_a);
+    m.def("parse_table", &table_arrays, "text"_a, "separator"_a, "wanted"_a);
 
     bind_learner<float>(m, "Learner32");
     bind_learner<double>(m, "Learner64");
