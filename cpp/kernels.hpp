@@ -1,4 +1,4 @@
-// Kernels: k(x, z) = shape( sum_j compare(x_j, z_j) ); sums and products of such.
+// Kernels: k(x, z) = shape( sum_j pair(x_j, z_j) ); sums and products of such.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ public:
     virtual double diagonal(Row<float> x) const = 0;
     virtual double diagonal(Row<double> x) const = 0;
     // Is k(x, x) = 1 for every x?
-    virtual bool normalized() const { return false; }
+    virtual bool unit() const { return false; }
     // Tell the table which comparisons are coming.
     virtual void prepare(Basis<float>&) const = 0;
     virtual void prepare(Basis<double>&) const = 0;
@@ -60,15 +60,15 @@ public:
     template <class T>
     void fill(const Basis<T>& b, const Rows<T>& X, Range range, Workspace<T>& w, T* k, std::size_t stride) const {
         constexpr std::size_t step = 2048;  // so that sums are still in the cache when they are shaped
-        if ((range.last - range.first) * X.n > 16 * table_size && b.can_look_up(self().compare(), X)) {
+        if ((range.last - range.first) * X.n > 16 * table_size && b.can_look_up(self().pair(), X)) {
             T table[table_size];
             for (std::size_t sum = 0; sum < table_size; ++sum) table[sum] = static_cast<T>(sum);
             self().shape(table, table_size, 1, table_size);
-            return b.look_up(self().compare(), X, range, table, k, stride);
+            return b.look_up(self().pair(), X, range, table, k, stride);
         }
         for (std::size_t i = range.first; i < range.last; i += step) {
             const Range part{i, std::min(i + step, range.last)};
-            b.sums(self().compare(), X, part, w, k, stride);
+            b.sums(self().pair(), X, part, w, k, stride);
             const std::size_t count = b.padded(part.last) - part.first;
             self().shape(k + i, count, X.n, stride);
         }
@@ -77,7 +77,7 @@ public:
     template <class T>
     double on_diagonal(Row<T> x) const {
         double total = 0;
-        if (self().compare().kind == Compare::product) {  // every other comparison of x with itself is zero
+        if (self().pair().kind == PairKind::product) {  // every other comparison of x with itself is zero
             for (std::size_t e = 0; e < x.count; ++e) total += static_cast<double>(x.values[e]) * x.values[e];
         }
         return self().at(total);
@@ -85,7 +85,7 @@ public:
 
     template <class T>
     void prepare_for(Basis<T>& b) const {
-        b.prepare(self().compare());
+        b.prepare(self().pair());
     }
 
     template <class T>
@@ -101,7 +101,7 @@ private:
 
 class Linear : public Shaped<Linear> {
 public:
-    Compare compare() const { return {Compare::product}; }
+    Pair pair() const { return {PairKind::product}; }
     double at(double total) const { return total; }
     template <class T>
     void shape(T*, std::size_t, std::size_t, std::size_t) const {}
@@ -110,7 +110,7 @@ public:
 class Polynomial : public Shaped<Polynomial> {
 public:
     Polynomial(int degree, double coef0) : degree_(degree), coef0_(coef0) {}
-    Compare compare() const { return {Compare::product}; }
+    Pair pair() const { return {PairKind::product}; }
     double at(double total) const {
         double power = 1;
         double square = total + coef0_;
@@ -140,7 +140,7 @@ private:
 class Sigmoid : public Shaped<Sigmoid> {
 public:
     Sigmoid(double gamma, double coef0) : gamma_(gamma), coef0_(coef0) {}
-    Compare compare() const { return {Compare::product}; }
+    Pair pair() const { return {PairKind::product}; }
     double at(double total) const { return std::tanh(gamma_ * total + coef0_); }
 
 private:
@@ -149,29 +149,30 @@ private:
 };
 
 // exp(-gamma * sum); what is summed makes the kernel.
-template <Compare::Kind kind>
+template <PairKind kind>
 class Decay : public Shaped<Decay<kind>> {
 public:
     explicit Decay(double gamma) : gamma_(gamma) {}
-    Compare compare() const { return {kind, kind == Compare::cauchy ? gamma_ : 0, gamma_}; }
+    Pair pair() const { return {kind, kind == PairKind::cauchy ? gamma_ : 0, gamma_}; }
     double at(double) const { return 1; }  // only ever asked for x itself
-    bool normalized() const override { return true; }
+    bool unit() const override { return true; }
     template <class T>
     void shape(T* v, std::size_t n, std::size_t rows, std::size_t stride) const {
-        simd<T>().decay(v, n, rows, stride, static_cast<T>(kind == Compare::cauchy ? 1.0 : gamma_));
+        simd<T>().decay(v, n, rows, stride, static_cast<T>(kind == PairKind::cauchy ? 1.0 : gamma_));
     }
 
 private:
     double gamma_;
 };
 
-using Gaussian = Decay<Compare::square>;
-using Laplacian = Decay<Compare::absolute>;
-using Cauchy = Decay<Compare::cauchy>;
+using Gaussian = Decay<PairKind::square>;
+using Laplacian = Decay<PairKind::absolute>;
+using Cauchy = Decay<PairKind::cauchy>;
 
 class Constant : public KernelFor<Constant> {
 public:
     explicit Constant(double value) : value_(value) {}
+    bool unit() const override { return value_ == 1; }
     template <class T>
     void fill(const Basis<T>&, const Rows<T>& X, Range range, Workspace<T>&, T* k, std::size_t stride) const {
         for (std::size_t q = 0; q < X.n; ++q) {
@@ -194,6 +195,10 @@ template <bool sum>
 class Combination : public KernelFor<Combination<sum>> {
 public:
     explicit Combination(std::vector<KernelPointer> kernels) : kernels_(std::move(kernels)) {}
+
+    bool unit() const override {
+        return !sum && std::all_of(kernels_.begin(), kernels_.end(), [](const auto& kernel) { return kernel->unit(); });
+    }
 
     template <class T>
     void fill(const Basis<T>& b, const Rows<T>& X, Range range, Workspace<T>& w, T* k, std::size_t stride) const {

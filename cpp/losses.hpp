@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
+
+#include "core/scores.hpp"
 
 namespace onkel {
 
@@ -24,15 +25,6 @@ public:
 private:
     double threshold_;
 };
-
-// The class with the best score other than y; lowest index on ties.
-inline std::size_t rival(std::size_t y, const double* s, std::size_t outputs) {
-    std::size_t best = y == 0 ? 1 : 0;
-    for (std::size_t o = best + 1; o < outputs; ++o) {
-        if (o != y && s[o] > s[best]) best = o;
-    }
-    return best;
-}
 
 struct Tangent {
     double value;
@@ -70,14 +62,13 @@ public:
 
     double operator()(double y, const double* s, std::size_t outputs, double margin, double* slope) const override {
         if (outputs == 1) {
-            const bool wrong = strict_sign_ ? (s[0] >= 0) != (y > 0) : y * s[0] <= margin;
+            const bool wrong = strict_sign_ ? is_mistake(y, s, outputs, true) : y * s[0] <= margin;
             slope[0] = wrong ? -y : 0;
             return wrong;
         }
         const auto label = static_cast<std::size_t>(y);
         const std::size_t other = rival(label, s, outputs);
-        const double q = s[label] - s[other];
-        const bool wrong = q < 0 || (q == 0 && other < label) || (margin > 0 && q <= margin);
+        const bool wrong = is_mistake(y, s, outputs, strict_sign_) || (margin > 0 && s[label] - s[other] <= margin);
         std::fill(slope, slope + outputs, 0.0);
         slope[label] = wrong ? -1 : 0;
         slope[other] = wrong ? 1 : 0;

@@ -42,7 +42,7 @@ constexpr double rounding = sizeof(T) == sizeof(float) ? 1e-5 : 1e-9;
 // The term of least y_i y k_i among those of a margin below 1, or n.
 template <class T>
 std::size_t in_conflict(const Terms<T>& f, const T* k, double y) {
-    const Vectors<double>& score = f.basis["score"].values[0];
+    const AlignedVector<double>& score = f.basis["score"].values[0];
     bool any = false;
     std::vector<double> w(f.n());
     for (std::size_t i = 0; i < f.n(); ++i) {
@@ -237,46 +237,46 @@ double Boxed::limit_of(const Round& round) const {
 }
 
 template <class T>
-bool Boxed::climb(Terms<T>& f, const Offer<T>& offer, double limit) const {
-    Vectors<double>& score = f.basis["score"].values[0];
-    Vectors<double>& limits = f.basis["limit"].values[0];
-    const double y = offer.round.y, kxx = offer.round.kxx;
-    double s = f.scale * f.inner_score(offer.k, 0);
+bool Boxed::climb(Terms<T>& f, const Proposal<T>& proposal, double limit) const {
+    AlignedVector<double>& score = f.basis["score"].values[0];
+    AlignedVector<double>& limits = f.basis["limit"].values[0];
+    const double y = proposal.round.y, kxx = proposal.round.kxx;
+    double s = f.scale * f.inner_score(proposal.k, 0);
     const double loss = 1 - y * s;
     if (loss <= 0) return false;
     BestStep step{std::min(limit, loss / kxx), 0};
-    const std::size_t b = in_conflict(f, offer.k, y);
+    const std::size_t b = in_conflict(f, proposal.k, y);
     const double y_b = b < f.n() ? sign(f.coef.values[0][b]) : 0;
-    const double w = b < f.n() ? y_b * y * static_cast<double>(offer.k[b]) : infinity;
+    const double w = b < f.n() ? y_b * y * static_cast<double>(proposal.k[b]) : infinity;
     if (w <= -rho_) {
         const double a = f.coef.values[0][b];
         const double room = std::max(f.scale * (limits[b] - std::abs(a)), 0.0);
         step = double_step(kxx, f.diagonal[b], w, loss, 1 - y_b * f.scale * score[b], limit, room);
         const double inner = step.q * y_b / f.scale;
-        const T* k = f.row_of(f.basis.row(b, offer.work), offer.work);
+        const T* k = f.row_of(f.basis.row(b, proposal.work), proposal.work);
         simd<T>().axpy(score.data(), inner, k, f.n());
         change_in_box(f, b, a + inner, limits[b]);
-        s += step.q * y_b * static_cast<double>(offer.k[b]);
+        s += step.q * y_b * static_cast<double>(proposal.k[b]);
     }
     const double coef = step.g * y;
-    simd<T>().axpy(score.data(), coef / f.scale, offer.k, f.n());
-    f.append(offer.x, offer.round.t, kxx, &coef, offer.work);
+    simd<T>().axpy(score.data(), coef / f.scale, proposal.k, f.n());
+    f.append(proposal.x, proposal.round.t, kxx, &coef, proposal.work);
     score.back() = (s + coef * kxx) / f.scale;
     limits.back() = limit / f.scale;
     return true;
 }
 
 template <class T>
-void DoubleUpdate::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
-    climb(f, offer, limit_of(offer.round));
+void DoubleUpdate::insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const {
+    climb(f, proposal, limit_of(proposal.round));
 }
 
 // ---- Box ----
 
 template <class T>
 Box::Box(const Terms<T>& f) : a(f.n()), slack(f.n()), least(f.n()), most(f.n()) {
-    const Vectors<double>& score = f.basis["score"].values[0];
-    const Vectors<double>& limits = f.basis["limit"].values[0];
+    const AlignedVector<double>& score = f.basis["score"].values[0];
+    const AlignedVector<double>& limits = f.basis["limit"].values[0];
     for (std::size_t i = 0; i < f.n(); ++i) {
         a[i] = f.scale * f.coef.values[0][i];
         const double y = sign(a[i]), end = y * f.scale * limits[i];
@@ -355,21 +355,21 @@ void Gram::load(const Store& store) {
 // ---- DualAscent ----
 
 template <class T>
-void DualAscent::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
+void DualAscent::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
     const bool full = f.n() == budget_;
-    if (full && offer.round.loss <= rounding<T>) return;  // no room for a loss that is none
-    const double limit = limit_of(offer.round);
-    if (full) make_room(f, memory, offer.work);
-    if (!climb(f, offer, limit)) return;
+    if (full && proposal.round.loss <= rounding<T>) return;  // no room for a loss that is none
+    const double limit = limit_of(proposal.round);
+    if (full) make_room(f, memory, proposal.work);
+    if (!climb(f, proposal, limit)) return;
     if (near_) {
-        const double* k = memory.neighbours.row(f, offer);
+        const double* k = memory.neighbours.row(f, proposal);
         memory.k.assign(k, k + f.n() - 1);
-        memory.k.push_back(offer.round.kxx);
-        memory.neighbours.append(f, offer.x, memory.k);
+        memory.k.push_back(proposal.round.kxx);
+        memory.neighbours.append(f, proposal.x, memory.k);
     }
     if (solves()) {
-        memory.gram.append(memory.doubles.row(f, offer), offer.round.kxx);
-        memory.doubles.append(f, offer.x);
+        memory.gram.append(memory.doubles.row(f, proposal), proposal.round.kxx);
+        memory.doubles.append(f, proposal.x);
     }
 }
 
@@ -377,8 +377,8 @@ template <class T>
 void DualAscent::make_room(Terms<T>& f, Memory<T>& memory, Workspace<T>& work) const {
     const Box box(f);
     const std::size_t j = victim(f, box, memory);
-    Vectors<double>& score = f.basis["score"].values[0];
-    const Vectors<double>& limits = f.basis["limit"].values[0];
+    AlignedVector<double>& score = f.basis["score"].values[0];
+    const AlignedVector<double>& limits = f.basis["limit"].values[0];
     std::vector<double> v(f.n());
     if (solves()) {
         v = share(box, j, memory.gram);
@@ -495,11 +495,11 @@ void DualAscent::Memory<T>::save(Store& store) const {
 }
 
 template <class T>
-void DualAscent::Memory<T>::load(const Store& store) {
-    if (part.near_) neighbours.load(store);
+void DualAscent::Memory<T>::load(const Store& store, std::size_t terms) {
+    if (part.near_) neighbours.load(store, terms);
     if (!part.solves()) return;
     gram.load(store);
-    doubles.load(store, gram.n());
+    doubles.load(gram.n(), terms);
 }
 
 Started<RunningBudget> DoubleUpdate::start(const Run& run) const { return started(*this, run); }

@@ -17,14 +17,16 @@ namespace onkel {
 class Boxed : public Budget {
 public:
     Boxed(double C, double rho) : C_(C), rho_(rho) {}
-    std::vector<Kept> columns() const override { return {{"score", Kept::scores}, {"limit", Kept::weight}}; }
+    std::vector<BudgetColumn> columns() const override {
+        return {{"score", BudgetColumn::scores}, {"limit", BudgetColumn::weight}};
+    }
 
 protected:
     // The largest weight of the new term.
     double limit_of(const Round& round) const;
     // The double update, where there is a loss. Did a term enter?
     template <class T>
-    bool climb(Terms<T>& f, const Offer<T>& offer, double limit) const;
+    bool climb(Terms<T>& f, const Proposal<T>& proposal, double limit) const;
 
 private:
     double C_;
@@ -36,7 +38,7 @@ public:
     using Boxed::Boxed;
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 };
 
 // The terms as a point of the dual, with the factor `scale` in.
@@ -86,7 +88,7 @@ public:
         Memory(const DualAscent& budget, const Run&) : part(budget), gram(!budget.cheap_) {}
         void widen(std::size_t columns);
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         const DualAscent& part;
         Neighbours<T> neighbours;
@@ -104,7 +106,7 @@ public:
           cheap_(cheap || maintenance == "remove") {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     bool solves() const { return approximate_ || project_; }

@@ -6,18 +6,18 @@
 namespace onkel {
 
 template <class T>
-void Forget::insert(Terms<T>& f, const Offer<T>& offer, Totals& memory) const {
+void Forget::insert(Terms<T>& f, const Proposal<T>& proposal, Totals& memory) const {
     if (basic_) {
-        insert_basic(f, offer, memory);
+        insert_basic(f, proposal, memory);
         return;
     }
-    const bool over = full(f, offer, budget_);
-    append(f, offer);
+    const bool over = full(f, proposal, budget_);
+    append(f, proposal);
     memory.M += 1;
     if (!over) return;
     const std::size_t r = oldest(f.born);
     const std::size_t own = own_output(f, r);
-    const T* k = f.row_of(f.basis.row(r, offer.work), offer.work);
+    const T* k = f.row_of(f.basis.row(r, proposal.work), proposal.work);
     const double a = f.scale * f.coef.values[own][r];
     const double fx = f.scale * f.inner_score(k, own);
     const double s = std::abs(a);
@@ -25,7 +25,7 @@ void Forget::insert(Terms<T>& f, const Offer<T>& offer, Totals& memory) const {
     const double phi = factor(s, mu, 15.0 / 32.0 * memory.M - memory.Q);
     memory.Q += (s * phi) * (s * phi) + 2 * s * phi * (1 - phi * mu);
     f.shrink(phi);
-    f.remove(r, offer.work);
+    f.remove(r, proposal.work);
 }
 
 // The largest phi in (0, 1] with A phi^2 + 2 s phi <= room.
@@ -39,27 +39,27 @@ double Forget::factor(double s, double mu, double room) const {
 }
 
 template <class T>
-void Forget::insert_basic(Terms<T>& f, const Offer<T>& offer, Totals& memory) const {
+void Forget::insert_basic(Terms<T>& f, const Proposal<T>& proposal, Totals& memory) const {
     const auto over = static_cast<double>(budget_ + 1);
     double norm2 = memory.norm2;
     for (std::size_t o = 0; o < f.outputs; ++o) {
-        const double c = offer.coef[o];
-        norm2 += 2 * c * f.scale * f.inner_score(offer.k, o) + c * c * offer.round.kxx;
+        const double c = proposal.coef[o];
+        norm2 += 2 * c * f.scale * f.inner_score(proposal.k, o) + c * c * proposal.round.kxx;
     }
-    const bool removes = full(f, offer, budget_);
-    append(f, offer);
-    const double bound = std::sqrt(over / std::log(over)) / 4;
-    const double phi = std::min(std::pow(over, -1 / (2 * over)), norm2 > 0 ? bound / std::sqrt(norm2) : 1.0);
+    const bool removes = full(f, proposal, budget_);
+    append(f, proposal);
+    const double limit = norm2 > 0 ? norm_bound(budget_) / std::sqrt(norm2) : 1.0;
+    const double phi = std::min(std::pow(over, -1 / (2 * over)), limit);
     f.shrink(phi);
     norm2 *= phi * phi;
     if (removes) {
         const std::size_t r = oldest(f.born);
-        const T* k = f.row_of(f.basis.row(r, offer.work), offer.work);
+        const T* k = f.row_of(f.basis.row(r, proposal.work), proposal.work);
         for (std::size_t o = 0; o < f.outputs; ++o) {
             const double a = f.scale * f.coef.values[o][r];
             norm2 += a * a * static_cast<double>(k[r]) - 2 * a * f.scale * f.inner_score(k, o);
         }
-        f.remove(r, offer.work);
+        f.remove(r, proposal.work);
     }
     memory.norm2 = std::max(norm2, 0.0);
 }
@@ -73,7 +73,7 @@ void Forget::Totals::save(Store& store) const {
     }
 }
 
-void Forget::Totals::load(const Store& store) {
+void Forget::Totals::load(const Store& store, std::size_t) {
     if (part.basic_) {
         norm2 = store.get<double>("budget.norm2");
     } else {

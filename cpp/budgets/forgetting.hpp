@@ -13,7 +13,7 @@ public:
     struct Totals : PartMemory {
         Totals(const Forget& budget, const Run&) : part(budget) {}
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         const Forget& part;
         double norm2 = 0;  // of the basic variant; the other has
@@ -27,11 +27,11 @@ public:
         : budget_(budget), basic_(variant == "basic"), absolute_(absolute), legacy_root_(legacy_root) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Totals& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Totals& memory) const;
 
 private:
     template <class T>
-    void insert_basic(Terms<T>& f, const Offer<T>& offer, Totals& memory) const;
+    void insert_basic(Terms<T>& f, const Proposal<T>& proposal, Totals& memory) const;
     double factor(double s, double mu, double room) const;
 
     std::size_t budget_;

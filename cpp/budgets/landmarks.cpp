@@ -8,15 +8,15 @@
 namespace onkel {
 
 template <class T>
-void Landmarks::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
+void Landmarks::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
     if (f.n() < budget_) {
-        append(f, offer);
+        append(f, proposal);
         if (eager_ && f.n() == budget_) become_linear(f, memory);
         return;
     }
     if (memory.transform.empty()) become_linear(f, memory);
-    const T* step = step_along(offer.k, memory);
-    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, offer.coef[o] / f.scale, step);
+    const T* step = step_along(proposal.k, memory);
+    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, proposal.coef[o] / f.scale, step);
 }
 
 template <class T>
@@ -30,7 +30,7 @@ const T* Landmarks::step_along(T* k, Memory<T>& memory) const {
         }
         matrix.emplace(transposed, budget_, rank);
     }
-    static thread_local Vectors<T> z, step;
+    static thread_local AlignedVector<T> z, step;
     z.resize(rank);
     step.resize(matrix->padded());
     std::fill(k + budget_, k + matrix->padded(), T(0));  // up to whole tiles, which may hold anything
@@ -71,7 +71,7 @@ void Landmarks::Memory<T>::save(Store& store) const {
 }
 
 template <class T>
-void Landmarks::Memory<T>::load(const Store& store) {
+void Landmarks::Memory<T>::load(const Store& store, std::size_t) {
     transform = store.get<double>("budget.transform", 2);
     matrix.reset();
     const std::vector<std::size_t>& shape = store.shape("budget.transform");

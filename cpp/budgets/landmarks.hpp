@@ -18,7 +18,7 @@ public:
     struct Memory : PartMemory {
         Memory(const Landmarks& budget, const Run&) : part(budget) {}
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         const Landmarks& part;
         std::vector<double> transform;    // M = D^-1/2 V', row by row; empty before the switch
@@ -33,7 +33,7 @@ public:
         return !memory.transform.empty();
     }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     template <class T>

@@ -122,22 +122,22 @@ const std::vector<double>& table() {
 // -- Merge
 
 template <class T>
-void Merge::insert(Terms<T>& f, const Offer<T>& offer, Partners& memory) const {
-    f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
-    if (f.n() > budget_) merge(f, offer, memory);
+void Merge::insert(Terms<T>& f, const Proposal<T>& proposal, Partners& memory) const {
+    f.append(proposal.x, proposal.round.t, proposal.round.kxx, proposal.coef, proposal.work);
+    if (f.n() > budget_) merge(f, proposal, memory);
 }
 
 template <class T>
-void Merge::merge(Terms<T>& f, const Offer<T>& offer, Partners& memory) const {
+void Merge::merge(Terms<T>& f, const Proposal<T>& proposal, Partners& memory) const {
     memory.size.assign(f.n(), 0);
     for (const auto& c : f.coef.values) {
         for (std::size_t i = 0; i < f.n(); ++i) memory.size[i] += c[i] * c[i];
     }
     const std::size_t m = oldest_of_least(memory.size, f.born);
-    const T* kappa = f.row_of(f.basis.row(m, offer.work), offer.work);
+    const T* kappa = f.row_of(f.basis.row(m, proposal.work), proposal.work);
     const std::size_t n = partner(f, m, kappa, memory);
     if (n == f.n()) {
-        f.remove(m, offer.work);
+        f.remove(m, proposal.work);
         return;
     }
     const double distance = distance_of(static_cast<double>(kappa[n]));
@@ -152,7 +152,7 @@ void Merge::merge(Terms<T>& f, const Offer<T>& offer, Partners& memory) const {
     for (std::size_t o = 0; o < f.outputs; ++o) {
         coef[o] = f.scale * (f.coef.values[o][m] * u + f.coef.values[o][n] * v);
     }
-    merge_pair(f, m, n, h, offer.round.t, coef.data(), offer.work);
+    merge_pair(f, m, n, h, proposal.round.t, coef.data(), proposal.work);
 }
 
 template <class T>
@@ -198,8 +198,8 @@ void Merge::Partners::search(double mm) {
 // -- TwinVectors
 
 template <class T>
-void TwinVectors::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
-    const Round& round = offer.round;
+void TwinVectors::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
+    const Round& round = proposal.round;
     const double s = round.s[0];
     if ((by_margin_ ? round.y * s : std::abs(s)) > admit_ || round.kxx <= 0) return;
     if (!sane(C_ * round.weight)) throw Diverged("C times the sample weight is", C_ * round.weight);
@@ -211,33 +211,33 @@ void TwinVectors::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) 
         depths.push_back(-std::abs(value + (bias_ ? f.bias[0] : 0)));
     }
     const double none = 0;
-    f.append(offer.x, round.t, round.kxx, &none, offer.work);
+    f.append(proposal.x, round.t, round.kxx, &none, proposal.work);
     f.basis[round.y > 0 ? "positive" : "negative"].values[0].back() = round.weight / f.scale;
     memory.append(f);
     if (full) {
         depths.push_back(-std::abs(s));
         const std::size_t far = oldest_of_least(depths, f.born);
         if (-depths[far] > drop_) {
-            f.remove(far, offer.work);
+            f.remove(far, proposal.work);
             memory.remove(far);
         } else {
-            merge(f, offer, memory);
+            merge(f, proposal, memory);
         }
     }
     solve(f, memory);
 }
 
 template <class T>
-void TwinVectors::merge(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
-    Vectors<double>& positive = f.basis["positive"].values[0];
-    Vectors<double>& negative = f.basis["negative"].values[0];
+void TwinVectors::merge(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
+    AlignedVector<double>& positive = f.basis["positive"].values[0];
+    AlignedVector<double>& negative = f.basis["negative"].values[0];
     const auto [i, j] = memory.nearest_pair(f.born);
     const auto count = [&](std::size_t k) { return positive[k] + negative[k]; };
-    const auto sum = [i = i, j = j](const Vectors<double>& values) { return values[i] + values[j]; };
+    const auto sum = [i = i, j = j](const AlignedVector<double>& values) { return values[i] + values[j]; };
     const double share = count(i) / (count(i) + count(j));
     const double coef = f.scale * sum(f.coef.values[0]);
     const double both[] = {sum(positive), sum(negative)};
-    merge_pair(f, i, j, share, offer.round.t, &coef, offer.work);
+    merge_pair(f, i, j, share, proposal.round.t, &coef, proposal.work);
     positive.back() = both[0];
     negative.back() = both[1];
     memory.remove(std::max(i, j));
@@ -273,8 +273,8 @@ std::pair<std::size_t, std::size_t> TwinVectors::Memory<T>::nearest_pair(std::sp
 template <class T>
 void TwinVectors::solve(Terms<T>& f, Memory<T>& memory) const {
     const std::size_t n = f.n();
-    const Vectors<double>& positive = f.basis["positive"].values[0];
-    const Vectors<double>& negative = f.basis["negative"].values[0];
+    const AlignedVector<double>& positive = f.basis["positive"].values[0];
+    const AlignedVector<double>& negative = f.basis["negative"].values[0];
     WeightedSvm& svm = memory.svm;
     for (auto* values : {&svm.low, &svm.high, &svm.v}) values->resize(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -336,8 +336,8 @@ void TwinVectors::Memory<T>::widen(std::size_t columns) {
 }
 
 template <class T>
-void TwinVectors::Memory<T>::load(const Store& store) {
-    doubles.load(store, store.shape("basis.born")[0]);
+void TwinVectors::Memory<T>::load(const Store&, std::size_t terms) {
+    doubles.load(terms, terms);
     clear();
 }
 

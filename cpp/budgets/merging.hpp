@@ -35,11 +35,11 @@ public:
     Merge(std::size_t budget, const std::string& search) : budget_(budget), by_table_(search == "table") {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Partners& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Partners& memory) const;
 
 private:
     template <class T>
-    void merge(Terms<T>& f, const Offer<T>& offer, Partners& memory) const;
+    void merge(Terms<T>& f, const Proposal<T>& proposal, Partners& memory) const;
     // The best term to merge m with; n if there is none.
     template <class T>
     std::size_t partner(const Terms<T>& f, std::size_t m, const T* kappa, Partners& memory) const;
@@ -56,7 +56,7 @@ public:
     struct Memory : PartMemory {
         using PartMemory::PartMemory;
         void widen(std::size_t columns);
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         void append(const Terms<T>& f);
         void remove(std::size_t i);
@@ -80,15 +80,16 @@ public:
           precision_(precision),
           by_margin_(by_margin) {}
     Started<RunningBudget> start(const Run& run) const override;
-    bool every_round() const override { return true; }
-    std::vector<Kept> columns() const override { return {{"positive", Kept::weight}, {"negative", Kept::weight}}; }
-    bool intercept() const override { return bias_; }
+    BudgetTraits traits() const override { return {.every_round = true, .intercept = bias_}; }
+    std::vector<BudgetColumn> columns() const override {
+        return {{"positive", BudgetColumn::weight}, {"negative", BudgetColumn::weight}};
+    }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     template <class T>
-    void merge(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void merge(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
     template <class T>
     void solve(Terms<T>& f, Memory<T>& memory) const;
 

@@ -5,22 +5,23 @@
 #include <functional>
 #include <limits>
 
+#include "core/scores.hpp"
 #include "core/ties.hpp"
 #include "losses.hpp"
 
 namespace onkel {
 
 template <class T>
-bool Spanned::Memory<T>::append_or_project(Terms<T>& f, const Offer<T>& offer) {
-    const double kxx = offer.round.kxx;
-    const double* k = span.row(f, offer);
+bool Spanned::Memory<T>::append_or_project(Terms<T>& f, const Proposal<T>& proposal) {
+    const double kxx = proposal.round.kxx;
+    const double* k = span.row(f, proposal);
     d.resize(f.n());
     if (span.factor.project(k, kxx, d.data()) == 0) {
-        for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, offer.coef[o] / f.scale, d.data());
+        for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, proposal.coef[o] / f.scale, d.data());
         return false;
     }
-    f.append(offer.x, offer.round.t, kxx, offer.coef, offer.work);
-    span.append(f, offer.x);
+    f.append(proposal.x, proposal.round.t, kxx, proposal.coef, proposal.work);
+    span.append(f, proposal.x);
     return true;
 }
 
@@ -45,43 +46,32 @@ Project::Project(std::optional<std::size_t> budget, double tolerance, bool squar
       squared_(squared),
       icml_(rule == "icml"),
       jmlr_(rule == "jmlr"),
-      U_(U.value_or(0)),
-      strict_sign_(strict_sign) {
-    if (!U && budget) {
-        const auto more = static_cast<double>(*budget + 1);
-        U_ = 0.25 * std::sqrt(more / std::log(more));
-    }
-}
+      U_(U        ? *U
+         : budget ? norm_bound(*budget)
+                  : 0),
+      strict_sign_(strict_sign) {}
 
 template <class T>
-void Project::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
-    const double kxx = offer.round.kxx;
-    const double* k = memory.span.row(f, offer);
+void Project::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
+    const double kxx = proposal.round.kxx;
+    const double* k = memory.span.row(f, proposal);
     const bool full = budget_ && f.n() == *budget_;
-    const bool margin = (icml_ || jmlr_) && !mistaken(offer.round);
+    const Round& round = proposal.round;
+    const bool margin = (icml_ || jmlr_) && !is_mistake(round.y, round.s, round.outputs, strict_sign_);
     memory.d.resize(f.n());
     const double distance2 = memory.span.factor.project(k, kxx, memory.d.data());
     double tau = 1;
     if (margin) {
-        tau = margin_step(offer.round, distance2);
+        tau = margin_step(round, distance2);
     } else if (f.n() == 0 || (distance2 > 0 && !near(distance2) && !full)) {
-        f.append(offer.x, offer.round.t, kxx, offer.coef, offer.work);
-        memory.span.append(f, offer.x);
+        f.append(proposal.x, proposal.round.t, kxx, proposal.coef, proposal.work);
+        memory.span.append(f, proposal.x);
         return;
     }
-    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, tau * offer.coef[o] / f.scale, memory.d.data());
+    for (std::size_t o = 0; o < f.outputs; ++o) f.add(o, tau * proposal.coef[o] / f.scale, memory.d.data());
 }
 
 bool Project::near(double distance2) const { return (squared_ ? distance2 : std::sqrt(distance2)) <= tolerance_; }
-
-bool Project::mistaken(const Round& round) const {
-    if (round.outputs == 1) {
-        const bool right = strict_sign_ && round.s[0] == 0 && round.y > 0;
-        return round.y * round.s[0] <= 0 && !right;
-    }
-    const auto best = static_cast<std::size_t>(std::max_element(round.s, round.s + round.outputs) - round.s);
-    return best != static_cast<std::size_t>(round.y);
-}
 
 double Project::margin_step(const Round& round, double distance2) const {
     const double p = round.kxx - distance2;
@@ -97,11 +87,9 @@ double Project::margin_step(const Round& round, double distance2) const {
 }
 
 template <class T>
-void ProjectSmallest::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
-    if (!memory.append_or_project(f, offer) || f.n() <= budget_) return;
-    std::vector<double> size(f.n());
-    for (std::size_t i = 0; i < f.n(); ++i) size[i] = f.squared_norm(i) * f.diagonal[i];
-    memory.remove_and_project(f, oldest_of_least(size, f.born), offer.work);
+void ProjectSmallest::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
+    if (!memory.append_or_project(f, proposal) || f.n() <= budget_) return;
+    memory.remove_and_project(f, smallest_term(f), proposal.work);
 }
 
 // ---- Neighbours ----
@@ -180,10 +168,10 @@ void Neighbours<T>::save(Store& store) const {
 }
 
 template <class T>
-void Neighbours<T>::load(const Store& store) {
+void Neighbours<T>::load(const Store& store, std::size_t terms) {
     nearest_ = store.get<std::int64_t>("budget.nearest", 1);
     affinity_ = store.get<double>("budget.affinity", 1);
-    terms_.load(store, nearest_.size());
+    terms_.load(nearest_.size(), terms);
     const auto n = static_cast<std::int64_t>(nearest_.size());
     bool sound = affinity_.size() == nearest_.size();
     for (const std::int64_t i : nearest_) sound &= i >= none && i < n;
@@ -196,29 +184,29 @@ template class Neighbours<double>;
 // ---- Refit ----
 
 template <class T>
-void Refit::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
+void Refit::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
     if (projects_) {
-        const bool over = full(f, offer, budget_);
-        if (!memory.append_or_project(f, offer) || !over) return;
+        const bool over = full(f, proposal, budget_);
+        if (!memory.append_or_project(f, proposal) || !over) return;
         std::vector<double> residual(f.n());
         memory.span.factor.diagonal(residual.data());
         for (double& r : residual) r = 1 / r;
-        memory.remove_and_project(f, cheapest(f, residual), offer.work);
+        memory.remove_and_project(f, cheapest(f, residual), proposal.work);
         return;
     }
     if (near_) {
-        const double* k = memory.neighbours.row(f, offer);
+        const double* k = memory.neighbours.row(f, proposal);
         memory.k.assign(k, k + f.n());
     } else {
-        memory.k.assign(offer.k, offer.k + f.n());
+        memory.k.assign(proposal.k, proposal.k + f.n());
     }
-    memory.k.push_back(offer.round.kxx);
-    const bool over = full(f, offer, budget_);
-    f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
-    const std::size_t leaves = !over ? 0 : plain_ ? dispensable(f, offer.round, memory.k) : redistribute(f, memory);
-    if (near_) memory.neighbours.append(f, offer.x, memory.k);
+    memory.k.push_back(proposal.round.kxx);
+    const bool over = full(f, proposal, budget_);
+    f.append(proposal.x, proposal.round.t, proposal.round.kxx, proposal.coef, proposal.work);
+    const std::size_t leaves = !over ? 0 : plain_ ? dispensable(f, proposal.round, memory.k) : redistribute(f, memory);
+    if (near_) memory.neighbours.append(f, proposal.x, memory.k);
     if (!over) return;
-    f.remove(leaves, offer.work);
+    f.remove(leaves, proposal.work);
     if (near_) memory.neighbours.remove(f, leaves);
 }
 
@@ -253,7 +241,7 @@ std::size_t Refit::redistribute(Terms<T>& f, const Memory<T>& memory) const {
         const auto n = static_cast<std::size_t>(neighbours.nearest(r));
         const double own = neighbours.affinity(r), knn = f.diagonal[n], kn = k[n];
         const double determinant = kxx * knn - kn * kn;
-        if (determinant <= dependent * kxx * knn) return alone;
+        if (determinant <= dependence_threshold * kxx * knn) return alone;
         return {(knn * k[r] - kn * own) / determinant, (kxx * own - kn * k[r]) / determinant, n};
     };
     std::vector<double> residual(last);
@@ -309,9 +297,9 @@ void Refit::Memory<T>::save(Store& store) const {
 }
 
 template <class T>
-void Refit::Memory<T>::load(const Store& store) {
-    if (part.projects_) Spanned::Memory<T>::load(store);
-    if (part.near_) neighbours.load(store);
+void Refit::Memory<T>::load(const Store& store, std::size_t terms) {
+    if (part.projects_) Spanned::Memory<T>::load(store, terms);
+    if (part.near_) neighbours.load(store, terms);
 }
 
 Started<RunningBudget> Project::start(const Run& run) const { return started(*this, run); }

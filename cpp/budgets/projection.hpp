@@ -21,10 +21,10 @@ public:
         Memory(const Spanned& budget, const Run&) : span(budget.inverse_) {}
         void widen(std::size_t columns) { span.widen(columns); }
         void save(Store& store) const { span.save(store); }
-        void load(const Store& store) { span.load(store); }
+        void load(const Store& store, std::size_t terms) { span.load(store, terms); }
 
         // A new term, unless it depends on those there are: then its step goes to them. Is there a new one?
-        bool append_or_project(Terms<T>& f, const Offer<T>& offer);
+        bool append_or_project(Terms<T>& f, const Proposal<T>& proposal);
         // Term i leaves; its projection on the others stays.
         void remove_and_project(Terms<T>& f, std::size_t i, Workspace<T>& work);
 
@@ -45,11 +45,10 @@ public:
             std::optional<double> U, bool strict_sign);
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     bool near(double distance2) const;
-    bool mistaken(const Round& round) const;
     double margin_step(const Round& round, double distance2) const;
 
     std::optional<std::size_t> budget_;
@@ -66,7 +65,7 @@ public:
     explicit ProjectSmallest(std::size_t budget) : Spanned(false), budget_(budget) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     std::size_t budget_;
@@ -82,8 +81,8 @@ public:
     // The kernel value of term i and its nearest.
     double affinity(std::size_t i) const { return affinity_[i]; }
 
-    // The kernel values of the offered example and the terms, valid until the next call.
-    const double* row(const Terms<T>& f, const Offer<T>& offer) { return terms_.row(f, offer); }
+    // The kernel values of the proposed example and the terms, valid until the next call.
+    const double* row(const Terms<T>& f, const Proposal<T>& proposal) { return terms_.row(f, proposal); }
     // The newest term, whose row is k, finds its nearest, and may be nearer to others than theirs.
     void append(const Terms<T>& f, Row<T> x, const std::vector<double>& k);
     // Term i has left: those it was nearest to find another.
@@ -91,7 +90,7 @@ public:
 
     void widen(std::size_t columns) { terms_.widen(columns); }
     void save(Store& store) const;
-    void load(const Store& store);
+    void load(const Store& store, std::size_t terms);
 
 private:
     void find_nearest(const Terms<T>& f, std::size_t i, const double* k);
@@ -108,7 +107,7 @@ public:
         Memory(const Refit& budget, const Run& run) : Spanned::Memory<T>(budget, run), part(budget) {}
         void widen(std::size_t columns);
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         const Refit& part;
         Neighbours<T> neighbours;
@@ -124,7 +123,7 @@ public:
           C_(C) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     template <class T>

@@ -15,8 +15,8 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class T>
-void append(Terms<T>& f, const Offer<T>& offer, const double* coef) {
-    f.append(offer.x, offer.round.t, offer.round.kxx, coef, offer.work);
+void append(Terms<T>& f, const Proposal<T>& proposal, const double* coef) {
+    f.append(proposal.x, proposal.round.t, proposal.round.kxx, coef, proposal.work);
 }
 
 // The coefficients of all terms move by step * coef.
@@ -43,15 +43,16 @@ double cosine(const Terms<T>& f, const double* k, double kxx, std::size_t i) {
 
 // |x_i - x| of the terms, in the space of the inputs
 template <class T>
-std::vector<double> distances(const Terms<T>& f, const Offer<T>& offer) {
+std::vector<double> distances(const Terms<T>& f, const Proposal<T>& proposal) {
     static thread_local std::vector<T> squares;
     squares.resize(f.basis.padded(f.n()));
-    Workspace<T>& work = offer.work;
+    Workspace<T>& work = proposal.work;
     work.starts[0] = 0;
-    work.starts[1] = static_cast<std::int64_t>(offer.x.count);
+    work.starts[1] = static_cast<std::int64_t>(proposal.x.count);
     // as sharp as can be: summed by differences, so that a duplicate is at distance 0
-    const Compare compare{Compare::square, 0, infinity};
-    f.basis.sums(compare, {offer.x.values, offer.x.index, offer.x.index ? work.starts : nullptr, 1, offer.x.count},
+    const Pair pair{PairKind::square, 0, infinity};
+    f.basis.sums(pair,
+                 {proposal.x.values, proposal.x.index, proposal.x.index ? work.starts : nullptr, 1, proposal.x.count},
                  f.basis.all(), work, squares.data(), 0);
     std::vector<double> away(f.n());
     for (std::size_t i = 0; i < f.n(); ++i) away[i] = std::sqrt(static_cast<double>(squares[i]));
@@ -135,11 +136,10 @@ void Compressor::pursue(Terms<T>& f, Memory<T>& memory, double allowed, Workspac
 
 template <class Self>
 template <class T, class Remembered>
-void Compress<Self>::insert(Terms<T>& f, const Offer<T>& offer, Remembered& memory) const {
-    if (offer.coef) memory.append_or_project(f, offer);
-    const double t = offer.round.t;
-    const double error = error_ / (constant_ ? 1 : square_ ? t * t : t);
-    static_cast<const Self&>(*this).compress(f, memory, error * error, offer.work);
+void Compress<Self>::insert(Terms<T>& f, const Proposal<T>& proposal, Remembered& memory) const {
+    if (proposal.coef) memory.append_or_project(f, proposal);
+    const double error = error_ / schedule_.slowdown2(proposal.round.t);
+    static_cast<const Self&>(*this).compress(f, memory, error * error, proposal.work);
 }
 
 template <class T>
@@ -189,8 +189,8 @@ void PursueTogether::Memory<T>::save(Store& store) const {
 }
 
 template <class T>
-void PursueTogether::Memory<T>::load(const Store& store) {
-    Spanned::Memory<T>::load(store);
+void PursueTogether::Memory<T>::load(const Store& store, std::size_t terms) {
+    Spanned::Memory<T>::load(store, terms);
     if (random) random->state = store.get<std::uint64_t>("budget.random");
 }
 
@@ -205,92 +205,92 @@ void SelectSubset::compress(Terms<T>& f, Memory<T>& memory, double allowed, Work
 }
 
 template <class T>
-void InsertRemove::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
-    if (offer.coef) {
-        const double kxx = offer.round.kxx;
-        const double* k = memory.span.row(f, offer);
+void InsertRemove::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
+    if (proposal.coef) {
+        const double kxx = proposal.round.kxx;
+        const double* k = memory.span.row(f, proposal);
         memory.d.resize(f.n());
         const double distance2 = memory.span.factor.project(k, kxx, memory.d.data());
-        if (inner(offer.coef, offer.coef, f.outputs) * distance2 > insert_cost_) {
-            append(f, offer, offer.coef);
-            memory.span.append(f, offer.x);
+        if (inner(proposal.coef, proposal.coef, f.outputs) * distance2 > insert_cost_) {
+            append(f, proposal, proposal.coef);
+            memory.span.append(f, proposal.x);
         } else {
-            move_all(f, memory.d, offer.coef);
+            move_all(f, memory.d, proposal.coef);
         }
     }
-    pursue(f, memory, remove_cost_, offer.work);
+    pursue(f, memory, remove_cost_, proposal.work);
 }
 
 // ---- admission ----
 
 template <class T>
-void Dissimilarity::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
-    const double kxx = offer.round.kxx;
-    const double* k = memory.span.row(f, offer);
+void Dissimilarity::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
+    const double kxx = proposal.round.kxx;
+    const double* k = memory.span.row(f, proposal);
     bool similar = false;
     for (std::size_t i = 0; i < f.n(); ++i) similar |= !(cosine(f, k, kxx, i) < 1 / threshold_);
     if (!similar) {
-        memory.append_or_project(f, offer);
+        memory.append_or_project(f, proposal);
         return;
     }
     memory.d.resize(f.n());
     memory.span.factor.project(k, kxx, memory.d.data());
-    move_all(f, memory.d, offer.coef);
+    move_all(f, memory.d, proposal.coef);
 }
 
 template <class T>
-void Quantise::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
-    const std::vector<double> away = distances(f, offer);
+void Quantise::insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const {
+    const std::vector<double> away = distances(f, proposal);
     if (!(least(away) <= radius_)) {
-        append(f, offer, offer.coef);
+        append(f, proposal, proposal.coef);
         return;
     }
     const std::size_t nearest = oldest_of_least(away, f.born);
     for (std::size_t o = 0; o < f.outputs; ++o) {
-        f.change(nearest, o, f.coef.values[o][nearest] + offer.coef[o] / f.scale);
+        f.change(nearest, o, f.coef.values[o][nearest] + proposal.coef[o] / f.scale);
     }
 }
 
 template <class T>
-void Novelty::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
-    const Round& round = offer.round;
-    const bool far = least(distances(f, offer)) > distance_;
+void Novelty::insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const {
+    const Round& round = proposal.round;
+    const bool far = least(distances(f, proposal)) > distance_;
     if (far && std::sqrt(inner(round.slope, round.slope, round.outputs)) >= surprise_) {
-        append(f, offer, offer.coef);
+        append(f, proposal, proposal.coef);
     } else if (moves_all_) {
-        move_all(f, {offer.k, offer.k + f.n()}, offer.coef);
+        move_all(f, {proposal.k, proposal.k + f.n()}, proposal.coef);
     }
 }
 
 template <class T>
-void Coherence::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
-    const double kxx = offer.round.kxx;
+void Coherence::insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const {
+    const double kxx = proposal.round.kxx;
     if (kxx <= 0) return;
-    const std::vector<double> k(offer.k, offer.k + f.n());
+    const std::vector<double> k(proposal.k, proposal.k + f.n());
     bool fresh = true;
     for (std::size_t i = 0; i < f.n(); ++i) fresh &= std::abs(cosine(f, k.data(), kxx, i)) <= coherence_;
     const double own = fresh ? kxx : 0;
-    std::vector<double> step = divided(offer.coef, f.outputs, ridge_ + inner(k.data(), k.data(), f.n()) + own * own);
+    std::vector<double> step = divided(proposal.coef, f.outputs, ridge_ + inner(k.data(), k.data(), f.n()) + own * own);
     move_all(f, k, step.data());
     if (!fresh) return;
     for (double& s : step) s *= own;
-    append(f, offer, step.data());
+    append(f, proposal, step.data());
 }
 
 template <class T>
-void AlmostLinearDependence::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
-    const double kxx = offer.round.kxx;
+void AlmostLinearDependence::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
+    const double kxx = proposal.round.kxx;
     const std::size_t n = f.n();
     if (kxx <= 0) return;
-    const double* k = memory.span.row(f, offer);
+    const double* k = memory.span.row(f, proposal);
     std::vector<double> a(n);
     const double distance2 = memory.span.factor.project(k, kxx, a.data());
     if (distance2 > (n ? nu_ : 0) && n != budget_) {
-        const std::vector<double> step = divided(offer.coef, f.outputs, distance2);
+        const std::vector<double> step = divided(proposal.coef, f.outputs, distance2);
         for (double& v : a) v = -v;
         move_all(f, a, step.data());
-        append(f, offer, step.data());
-        memory.span.append(f, offer.x);
+        append(f, proposal, step.data());
+        memory.span.append(f, proposal.x);
         std::vector<double> wider((n + 1) * (n + 1));
         for (std::size_t i = 0; i < n; ++i) {
             std::copy_n(memory.covariance.data() + i * n, n, wider.data() + i * (n + 1));
@@ -304,7 +304,7 @@ void AlmostLinearDependence::insert(Terms<T>& f, const Offer<T>& offer, Memory<T
     const double total = 1 + inner(a.data(), Ca.data(), n);
     memory.d.resize(n);
     memory.span.factor.project(Ca.data(), 0, memory.d.data());
-    move_all(f, memory.d, divided(offer.coef, f.outputs, total).data());
+    move_all(f, memory.d, divided(proposal.coef, f.outputs, total).data());
     for (double& v : Ca) v /= std::sqrt(total);
     for (std::size_t i = 0; i < n; ++i) simd<double>().axpy(memory.covariance.data() + i * n, -Ca[i], Ca.data(), n);
 }
@@ -317,8 +317,8 @@ void AlmostLinearDependence::Memory<T>::save(Store& store) const {
 }
 
 template <class T>
-void AlmostLinearDependence::Memory<T>::load(const Store& store) {
-    Spanned::Memory<T>::load(store);
+void AlmostLinearDependence::Memory<T>::load(const Store& store, std::size_t terms) {
+    Spanned::Memory<T>::load(store, terms);
     const std::size_t n = this->span.factor.n();
     covariance = store.get<double>("budget.covariance", 2);
     if (store.shape("budget.covariance") != std::vector<std::size_t>{n, n} || covariance.size() != n * n) {

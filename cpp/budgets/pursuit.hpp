@@ -16,7 +16,7 @@ namespace onkel {
 class Compressor : public Spanned {
 public:
     Compressor() : Spanned(true) {}
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true}; }
 
 protected:
     // Of removing each term alone.
@@ -37,16 +37,14 @@ protected:
 template <class Self>
 class Compress : public Compressor {
 public:
-    Compress(double error, const std::string& schedule)
-        : error_(error), square_(schedule == "1/t"), constant_(schedule == "constant") {}
+    Compress(double error, const std::string& schedule) : error_(error), schedule_(schedule) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T, class Remembered>
-    void insert(Terms<T>& f, const Offer<T>& offer, Remembered& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Remembered& memory) const;
 
 private:
     double error_;
-    bool square_;
-    bool constant_;
+    Schedule schedule_;
 };
 
 class Pursue final : public Compress<Pursue> {
@@ -62,7 +60,7 @@ public:
     struct Memory : Spanned::Memory<T> {
         Memory(const PursueTogether& budget, const Run& run);
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         std::optional<Random> random;  // where terms are put back at random
     };
@@ -93,7 +91,7 @@ public:
         : insert_cost_(insert_error * insert_error), remove_cost_(remove_error * remove_error) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     double insert_cost_;
@@ -105,7 +103,7 @@ public:
     explicit Dissimilarity(double threshold) : Spanned(false), threshold_(threshold) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     double threshold_;
@@ -116,7 +114,7 @@ public:
     explicit Quantise(double radius) : radius_(radius) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     double radius_;
@@ -128,7 +126,7 @@ public:
         : distance_(distance), surprise_(surprise), moves_all_(rejected == "lms") {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     double distance_;
@@ -140,9 +138,9 @@ class Coherence final : public Budget {
 public:
     Coherence(double coherence, double ridge) : coherence_(coherence), ridge_(ridge) {}
     Started<RunningBudget> start(const Run& run) const override;
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     double coherence_;
@@ -155,16 +153,16 @@ public:
     struct Memory : Spanned::Memory<T> {
         using Spanned::Memory<T>::Memory;
         void save(Store& store) const;
-        void load(const Store& store);
+        void load(const Store& store, std::size_t terms);
 
         std::vector<double> covariance;  // n x n
     };
 
     AlmostLinearDependence(double nu, std::optional<std::size_t> budget) : Spanned(false), nu_(nu), budget_(budget) {}
     Started<RunningBudget> start(const Run& run) const override;
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     double nu_;

@@ -52,16 +52,16 @@ std::vector<double> keep_probabilities(const std::vector<double>& weight, double
 }  // namespace
 
 template <class T>
-void Truncate::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
-    if (offer.coef) append(f, offer);
+void Truncate::insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const {
+    if (proposal.coef) append(f, proposal);
     if (f.n() == 0) return;
     const std::size_t i = oldest(f.born);
-    if (f.born[i] <= offer.round.t - rounds_) f.remove(i, offer.work);
+    if (f.born[i] <= proposal.round.t - rounds_) f.remove(i, proposal.work);
 }
 
 template <class T>
-void Stop::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
-    if (f.n() < budget_) append(f, offer);
+void Stop::insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const {
+    if (f.n() < budget_) append(f, proposal);
 }
 
 template <Leaves who>
@@ -76,21 +76,21 @@ std::size_t Replace<who>::victim(const Terms<T>& f, [[maybe_unused]] Memory<T>& 
 
 template <Leaves who>
 template <class T>
-void Replace<who>::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
-    const bool over = full(f, offer, budget_);
+void Replace<who>::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
+    const bool over = full(f, proposal, budget_);
     if (over) {
         const auto n = static_cast<double>(f.n());
         const double factor = unbiased_ && n > 1 ? n / (n - 1) : 1;
         f.shrink(factor);
-        replace(f, offer, victim(f, memory));
+        replace(f, proposal, victim(f, memory));
         if (cap_) limit_coefficients(f, *cap_);
     } else {
-        append(f, offer);
+        append(f, proposal);
     }
 }
 
 template <class T>
-void RemoveWeighted::insert(Terms<T>& f, const Offer<T>& offer, Draws& memory) const {
+void RemoveWeighted::insert(Terms<T>& f, const Proposal<T>& proposal, Draws& memory) const {
     const bool full = f.n() == budget_;
     if (full) {
         std::vector<double> weight(f.n());
@@ -106,19 +106,16 @@ void RemoveWeighted::insert(Terms<T>& f, const Offer<T>& offer, Draws& memory) c
             if (i == leaves) continue;
             for (std::size_t o = 0; o < f.outputs; ++o) f.change(i, o, f.coef.values[o][i] / keep[i]);
         }
-        f.remove(leaves, offer.work);
+        f.remove(leaves, proposal.work);
     }
-    append(f, offer);
+    append(f, proposal);
     if (full && cap_) limit_coefficients(f, *cap_);
 }
 
 template <class T>
-void RemoveSmallest::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
-    append(f, offer);
-    if (f.n() <= budget_) return;
-    std::vector<double> size(f.n());
-    for (std::size_t i = 0; i < f.n(); ++i) size[i] = f.squared_norm(i) * f.diagonal[i];
-    f.remove(oldest_of_least(size, f.born), offer.work);
+void RemoveSmallest::insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const {
+    append(f, proposal);
+    if (f.n() > budget_) f.remove(smallest_term(f), proposal.work);
 }
 
 Started<RunningBudget> Truncate::start(const Run& run) const { return started(*this, run); }

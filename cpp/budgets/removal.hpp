@@ -15,9 +15,9 @@ class Truncate final : public Budget {
 public:
     explicit Truncate(double rounds) : rounds_(rounds) {}
     Started<RunningBudget> start(const Run& run) const override;
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     double rounds_;
@@ -29,7 +29,7 @@ public:
     Started<RunningBudget> start(const Run& run) const override;
     bool keeps_terms(std::size_t n, const PartMemory&) const { return n == budget_; }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     std::size_t budget_;
@@ -39,7 +39,7 @@ private:
 struct Draws : PartMemory {
     Draws(const Budget&, const Run& run) : random(run.seed, "removal") {}
     void save(Store& store) const { store.put("budget.random", random.state); }
-    void load(const Store& store) { random.state = store.get<std::uint64_t>("budget.random"); }
+    void load(const Store& store, std::size_t) { random.state = store.get<std::uint64_t>("budget.random"); }
 
     Random random;
 };
@@ -57,7 +57,7 @@ public:
         : budget_(budget), unbiased_(unbiased), cap_(cap) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     template <class T>
@@ -80,7 +80,7 @@ public:
     RemoveWeighted(std::size_t budget, std::optional<double> cap) : budget_(budget), cap_(cap) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Draws& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Draws& memory) const;
 
 private:
     std::size_t budget_;
@@ -92,7 +92,7 @@ public:
     explicit RemoveSmallest(std::size_t budget) : budget_(budget) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     std::size_t budget_;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "core/scores.hpp"
 #include "core/ties.hpp"
 
 namespace onkel {
@@ -18,27 +19,27 @@ double sign(double v) { return (v > 0) - (v < 0); }
 template <class T>
 using Score = typename Basis<T>::Column;
 
-// The margin a term's own example keeps if the term leaves, divided by scale.
+// The label of the example that became term i, in perceptron steps.
 template <class T>
-double margin_without(const Terms<T>& f, const Score<T>& score, std::size_t i) {
-    const auto value = [&](std::size_t o) { return score.values[o][i] - f.coef.values[o][i] * f.diagonal[i]; };
-    if (f.outputs == 1) return sign(f.coef.values[0][i]) * value(0);
-    const std::size_t own = own_output(f, i);
-    double best = -infinity;
-    for (std::size_t o = 0; o < f.outputs; ++o) {
-        if (o != own) best = std::max(best, value(o));
-    }
-    return value(own) - best;
+double own_label(const Terms<T>& f, std::size_t i) {
+    return f.outputs == 1 ? sign(f.coef.values[0][i]) : static_cast<double>(own_output(f, i));
+}
+
+// The margin a term's own example keeps if the term leaves, divided by scale. `s` has room for its scores.
+template <class T>
+double margin_without(const Terms<T>& f, const Score<T>& score, std::size_t i, std::vector<double>& s) {
+    for (std::size_t o = 0; o < f.outputs; ++o) s[o] = score.values[o][i] - f.coef.values[o][i] * f.diagonal[i];
+    return margin_of(own_label(f, i), s.data(), f.outputs);
 }
 
 // The term with the largest such margin; those with `allowed` false stay.
 template <class T, class Allowed>
 std::size_t victim_by_margin(const Terms<T>& f, Allowed allowed) {
     const Score<T>& score = f.basis["score"];
-    std::vector<double> negative(f.n());
+    std::vector<double> negative(f.n()), s(f.outputs);
     double size = 0;
     for (std::size_t i = 0; i < f.n(); ++i) {
-        negative[i] = allowed(i) ? -margin_without(f, score, i) : infinity;
+        negative[i] = allowed(i) ? -margin_without(f, score, i, s) : infinity;
         for (const auto& c : f.coef.values) size = std::max(size, std::abs(c[i]) * f.diagonal[i]);
     }
     return oldest_of_least(negative, f.born, size);
@@ -62,69 +63,60 @@ void forget(Terms<T>& f, std::size_t i, Workspace<T>& work) {
 
 // Add the term and its part to the column `score`; `leaves` is the slot that makes room, or n.
 template <class T>
-void enter_scored(Terms<T>& f, const Offer<T>& offer, std::size_t leaves) {
-    if (leaves < f.n()) forget(f, leaves, offer.work);
+void enter_scored(Terms<T>& f, const Proposal<T>& proposal, std::size_t leaves) {
+    if (leaves < f.n()) forget(f, leaves, proposal.work);
     Score<T>& score = f.basis["score"];
     std::vector<double> own(f.outputs);
     for (std::size_t o = 0; o < f.outputs; ++o) {
-        const double inner = offer.coef[o] / f.scale;
-        own[o] = f.inner_score(offer.k, o) + inner * offer.round.kxx;
-        simd<T>().axpy(score.values[o].data(), inner, offer.k, f.n());
+        const double inner = proposal.coef[o] / f.scale;
+        own[o] = f.inner_score(proposal.k, o) + inner * proposal.round.kxx;
+        simd<T>().axpy(score.values[o].data(), inner, proposal.k, f.n());
     }
-    append(f, offer);
+    append(f, proposal);
     for (std::size_t o = 0; o < f.outputs; ++o) score.values[o].back() = own[o];
 }
 
 }  // namespace
 
 template <class T>
-void RemoveByMargin::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
-    enter_scored(f, offer, f.n() == budget_ ? victim_by_margin(f) : f.n());
+void RemoveByMargin::insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const {
+    enter_scored(f, proposal, f.n() == budget_ ? victim_by_margin(f) : f.n());
+    std::vector<double> s(f.outputs);
     while (distil_ && f.n()) {
         const std::size_t leaves = victim_by_margin(f);
-        if (f.scale * margin_without(f, f.basis["score"], leaves) <= beta_) break;
-        forget(f, leaves, offer.work);
+        if (f.scale * margin_without(f, f.basis["score"], leaves, s) <= beta_) break;
+        forget(f, leaves, proposal.work);
     }
 }
 
 template <class T>
-void RemoveByEvaluation::insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const {
+void RemoveByEvaluation::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const {
     if (recent_) {
         if (memory.recent.n() == recent_) memory.recent.remove(oldest(memory.born));
-        memory.recent.append(offer.x);
-        memory.born.back() = offer.round.t;
-        memory.y.back() = offer.round.y;
+        memory.recent.append(proposal.x);
+        memory.born.back() = proposal.round.t;
+        memory.y.back() = proposal.round.y;
     }
-    if (offer.coef) enter_scored(f, offer, f.n() == budget_ ? victim(f, memory, offer.work) : f.n());
+    if (proposal.coef) enter_scored(f, proposal, f.n() == budget_ ? victim(f, memory, proposal.work) : f.n());
 }
 
 template <class T>
 std::size_t RemoveByEvaluation::victim(const Terms<T>& f, const Memory<T>& memory, Workspace<T>& work) {
     std::vector<double> mistakes(f.n(), 0);
-    std::vector<double> s(f.outputs);
+    std::vector<double> s(f.outputs), without(f.outputs);
     const auto count_mistakes = [&](Row<T> x, double y) {  // does f without term i err on (x, y)?
+        const std::size_t label = class_of(y, f.outputs);
         const T* k = f.row_of(x, work);
         for (std::size_t o = 0; o < f.outputs; ++o) s[o] = f.inner_score(k, o);
         for (std::size_t i = 0; i < f.n(); ++i) {
-            if (f.outputs == 1) {
-                mistakes[i] += (s[0] - f.coef.values[0][i] * static_cast<double>(k[i]) >= 0) != (y > 0);
-                continue;
-            }
-            std::size_t best = 0;
-            double top = -infinity;
             for (std::size_t o = 0; o < f.outputs; ++o) {
-                const double v = s[o] - f.coef.values[o][i] * static_cast<double>(k[i]);
-                if (v > top) {
-                    top = v;
-                    best = o;
-                }
+                without[o] = s[o] - f.coef.values[o][i] * static_cast<double>(k[i]);
             }
-            mistakes[i] += best != static_cast<std::size_t>(y);
+            mistakes[i] += decided(without.data(), f.outputs) != label;
         }
     };
     for (std::size_t i = 0; i < f.n(); ++i) {
-        const double label = f.outputs == 1 ? sign(f.coef.values[0][i]) : static_cast<double>(own_output(f, i));
-        count_mistakes(f.basis.row(i, work), label);
+        count_mistakes(f.basis.row(i, work), own_label(f, i));
     }
     const std::unordered_set<double> stored(f.born.begin(), f.born.end());
     for (std::size_t i = 0; i < memory.recent.n(); ++i) {

@@ -13,7 +13,7 @@ namespace onkel {
 // They keep f(x_i) in the column `score`.
 class Scored : public Budget {
 public:
-    std::vector<Kept> columns() const override { return {{"score", Kept::scores}}; }
+    std::vector<BudgetColumn> columns() const override { return {{"score", BudgetColumn::scores}}; }
 };
 
 class RemoveByMargin final : public Scored {
@@ -21,7 +21,7 @@ public:
     RemoveByMargin(std::size_t budget, double beta, bool distil) : budget_(budget), beta_(beta), distil_(distil) {}
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 
 private:
     std::size_t budget_;
@@ -37,19 +37,19 @@ public:
         Memory(const RemoveByEvaluation&, const Run& run) : recent(run.columns, run.sparse) {}
         void widen(std::size_t columns) { recent.widen(columns); }
         void save(Store& store) const { recent.save(store, "budget.recent"); }
-        void load(const Store& store) { recent.load(store, "budget.recent"); }
+        void load(const Store& store, std::size_t) { recent.load(store, "budget.recent"); }
 
         Basis<T> recent;
-        Vectors<double>& born = recent.declare("born", 1).values[0];
-        Vectors<double>& y = recent.declare("y", 1).values[0];
+        AlignedVector<double>& born = recent.declare("born", 1).values[0];
+        AlignedVector<double>& y = recent.declare("y", 1).values[0];
     };
 
     RemoveByEvaluation(std::size_t budget, std::optional<std::size_t> recent)
         : budget_(budget), recent_(recent.value_or(budget)) {}
     Started<RunningBudget> start(const Run& run) const override;
-    bool every_round() const override { return true; }
+    BudgetTraits traits() const override { return {.every_round = true}; }
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, Memory<T>& memory) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) const;
 
 private:
     template <class T>

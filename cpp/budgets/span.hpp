@@ -17,12 +17,12 @@ namespace onkel {
 template <class T>
 class Doubles {
 public:
-    // Kernel values of the offered example and the terms, valid until the next call.
-    const double* row(const Terms<T>& f, const Offer<T>& offer) {
+    // Kernel values of the proposed example and the terms, valid until the next call.
+    const double* row(const Terms<T>& f, const Proposal<T>& proposal) {
         if constexpr (std::is_same_v<T, double>) {
-            return offer.k;
+            return proposal.k;
         } else {
-            return row_of(f, offer.x);
+            return row_of(f, proposal.x);
         }
     }
 
@@ -62,11 +62,11 @@ public:
     void widen(std::size_t columns) {
         if (table_) table_->widen(columns);
     }
-    // The state of an expansion whose budget knows n terms.
-    void load(const Store& store, std::size_t n) {
-        if (store.shape("basis.born") != std::vector<std::size_t>{n, 1}) Store::refuse("budget", "knows other terms");
+    // The expansion was loaded; it has `terms`, of which the state of the budget tells as many as `known`.
+    void load(std::size_t known, std::size_t terms) {
+        if (known != terms) Store::refuse("budget", "knows other terms");
         table_.reset();  // made again when it is needed
-        n_ = n;
+        n_ = terms;
     }
 
 private:
@@ -125,9 +125,9 @@ public:
     }
 
     void save(Store& store) const { factor.save(store, "budget.factor"); }
-    void load(const Store& store) {
+    void load(const Store& store, std::size_t terms) {
         factor.load(store, "budget.factor");
-        Doubles<T>::load(store, factor.n());
+        Doubles<T>::load(factor.n(), terms);
     }
 
     Factor factor;

@@ -6,15 +6,15 @@
 
 namespace onkel {
 
-double Compare::operator()(double x, double z) const {
+double Pair::operator()(double x, double z) const {
     switch (kind) {
-        case product:
+        case PairKind::product:
             return x * z;
-        case square:
+        case PairKind::square:
             return (x - z) * (x - z);
-        case absolute:
+        case PairKind::absolute:
             return std::abs(x - z);
-        case cauchy:
+        case PairKind::cauchy:
             return std::log1p(gamma * (x - z) * (x - z));
     }
     return 0;
@@ -22,7 +22,7 @@ double Compare::operator()(double x, double z) const {
 
 template <class T>
 typename Basis<T>::Column& Basis<T>::declare(const std::string& name, std::size_t width, bool saved) {
-    named_.push_back(std::make_unique<Column>(Column{name, std::vector<Vectors<double>>(width), saved}));
+    named_.push_back(std::make_unique<Column>(Column{name, std::vector<AlignedVector<double>>(width), saved}));
     return *named_.back();
 }
 
@@ -35,16 +35,16 @@ typename Basis<T>::Column& Basis<T>::operator[](const std::string& name) {
 }
 
 template <class T>
-void Basis<T>::prepare(const Compare& compare) {
-    if (sparse_ && compare.kind != Compare::product && !norms_of(compare)) {
-        norms_.push_back({compare, std::vector<double>(1)});  // never empty: `norms` must not be null
+void Basis<T>::prepare(const Pair& pair) {
+    if (sparse_ && pair.kind != PairKind::product && !norms_of(pair)) {
+        norms_.push_back({pair, std::vector<double>(1)});  // never empty: `norms` must not be null
     }
 }
 
 template <class T>
-const double* Basis<T>::norms_of(const Compare& compare) const {
+const double* Basis<T>::norms_of(const Pair& pair) const {
     for (const Norms& n : norms_) {
-        if (n.compare == compare) return n.values.data();
+        if (n.pair == pair) return n.values.data();
     }
     return nullptr;
 }
@@ -75,7 +75,7 @@ void Basis<T>::append(Row<T> x) {
     for (Norms& n : norms_) {
         if (n.values.size() < padded(n_)) n.values.resize(padded(n_));
         double total = 0;
-        for (std::size_t e = 0; e < x.count; ++e) total += n.compare(0, x.values[e]);
+        for (std::size_t e = 0; e < x.count; ++e) total += n.pair(0, x.values[e]);
         n.values[n_ - 1] = total;
     }
 }
@@ -229,16 +229,16 @@ void Basis<T>::pack(Rows<T>& X, std::vector<Word<T>>& ones) const {
 }
 
 template <class T>
-void Basis<T>::sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
+void Basis<T>::sums(const Pair& pair, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
                     std::size_t stride_out) const {
-    if (tiled_ && compare.kind != Compare::cauchy) {
+    if (tiled_ && pair.kind != PairKind::cauchy) {
         out += range.first;
-        if (X.ones) return sums_by(Method::flags, compare, X, range, work, out, stride_out);
+        if (X.ones) return sums_by(Method::flags, pair, X, range, work, out, stride_out);
         work.ones.resize(flags_.words());
         const auto method_for = [&](Row<T> x) {
             if (packed(x, work.ones.data())) return Method::flags;
             if (!x.index) return Method::dense;
-            return truly_sparse(x, compare.sharpness) ? Method::sparse : Method::filled;
+            return truly_sparse(x, pair.sharpness) ? Method::sparse : Method::filled;
         };
         for (std::size_t q = 0, end; q < X.n; q = end) {  // runs of examples with the same method
             const Method method = method_for(X[q]);
@@ -246,57 +246,56 @@ void Basis<T>::sums(const Compare& compare, const Rows<T>& X, Range range, Works
             while (method != Method::flags && end < X.n && method_for(X[end]) == method) ++end;
             Rows<T> run = X.slice(q, end - q);
             run.ones = work.ones.data();
-            sums_by(method, compare, run, range, work, out + q * stride_out, stride_out);
+            sums_by(method, pair, run, range, work, out + q * stride_out, stride_out);
         }
         return;
     }
-    for (std::size_t q = 0; q < X.n; ++q) sum(compare, X[q], range, work, out + q * stride_out);
+    for (std::size_t q = 0; q < X.n; ++q) sum(pair, X[q], range, work, out + q * stride_out);
 }
 
 template <class T>
-bool Basis<T>::can_look_up(const Compare& compare, const Rows<T>& X) const {
-    if (!tiled_ || !X.ones || !flags_.all() || compare.kind == Compare::cauchy) return false;
+bool Basis<T>::can_look_up(const Pair& pair, const Rows<T>& X) const {
+    if (!tiled_ || !X.ones || !flags_.all() || pair.kind == PairKind::cauchy) return false;
     std::size_t most = 0;
     for (std::size_t q = 0; q < X.n; ++q) most = std::max(most, flags_.ones(X.ones + q * X.words));
-    return (compare.kind == Compare::product ? std::min(most, flags_.most()) : most + flags_.most()) < table_size;
+    return (pair.kind == PairKind::product ? std::min(most, flags_.most()) : most + flags_.most()) < table_size;
 }
 
 template <class T>
-void Basis<T>::look_up(const Compare& compare, const Rows<T>& X, Range range, const T* table, T* out,
+void Basis<T>::look_up(const Pair& pair, const Rows<T>& X, Range range, const T* table, T* out,
                        std::size_t stride_out) const {
     const FlagBits<T> flags{flags_.tile(range.first), flags_.mask(), X.ones, flags_.words(), nullptr};
-    simd<T>().look_up(static_cast<Pair>(compare.kind), flags, table, (padded(range.last) - range.first) / lanes<T>, X.n,
-                      out + range.first, stride_out);
+    simd<T>().look_up(pair.kind, flags, table, (padded(range.last) - range.first) / lanes<T>, X.n, out + range.first,
+                      stride_out);
 }
 
 // Compares the examples with the rows of the range, all by the same method.
 template <class T>
-void Basis<T>::sums_by(Method method, const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
+void Basis<T>::sums_by(Method method, const Pair& pair, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
                        std::size_t stride_out) const {
-    const Pair pair = static_cast<Pair>(compare.kind);
     const std::size_t count = (padded(range.last) - range.first) / lanes<T>;
     const T* tiles = first(range.first);
-    const double* norms = norms_of(compare);
+    const double* norms = norms_of(pair);
     switch (method) {
         case Method::flags: {
             const auto& others = flags_.others();
             const FlagBits<T> flags{flags_.tile(range.first), flags_.mask(), X.ones, flags_.words(), others.data()};
-            simd<T>().dense_many(pair, tiles, stride(), count, X.values, X.columns, X.n, others.size(), &flags, out,
-                                 stride_out);
+            simd<T>().dense_many(pair.kind, tiles, stride(), count, X.values, X.columns, X.n, others.size(), &flags,
+                                 out, stride_out);
             return;
         }
         case Method::dense:
-            simd<T>().dense_many(pair, tiles, stride(), count, X.values, X.columns, X.n, columns_, nullptr, out,
+            simd<T>().dense_many(pair.kind, tiles, stride(), count, X.values, X.columns, X.n, columns_, nullptr, out,
                                  stride_out);
             return;
         case Method::sparse:
-            simd<T>().sparse_many(pair, tiles, stride(), count, X.values, X.indices, X.starts, X.n,
+            simd<T>().sparse_many(pair.kind, tiles, stride(), count, X.values, X.indices, X.starts, X.n,
                                   norms ? norms + range.first : nullptr, out, stride_out);
             return;
         case Method::filled:
             for (std::size_t q = 0; q < X.n; ++q) {
                 const Row<T> x = filled(X[q], work);
-                simd<T>().dense(pair, tiles, stride(), count, x.values, columns_, out + q * stride_out);
+                simd<T>().dense(pair.kind, tiles, stride(), count, x.values, columns_, out + q * stride_out);
             }
             return;
     }
@@ -312,25 +311,25 @@ Row<T> Basis<T>::filled(Row<T> x, Workspace<T>& work) const {
 
 // Scalar fallback: any comparison, any storage.
 template <class T>
-void Basis<T>::sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const {
+void Basis<T>::sum(const Pair& pair, Row<T> x, Range range, Workspace<T>& work, T* out) const {
     if (!tiled_) {
-        return moderate(x, compare.sharpness) ? sum_scattered(compare, x, range, work, out)
-                                              : sum_side_by_side(compare, x, range, out);
+        return sums_keep_digits(x, pair.sharpness) ? sum_scattered(pair, x, range, work, out)
+                                                   : sum_side_by_side(pair, x, range, out);
     }
-    if (x.index && !truly_sparse(x, compare.sharpness)) x = filled(x, work);
-    const double* norms = norms_of(compare);
+    if (x.index && !truly_sparse(x, pair.sharpness)) x = filled(x, work);
+    const double* norms = norms_of(pair);
     for (std::size_t i = range.first; i < range.last; ++i) {
         double total = x.index ? norms[i] : 0;
         for (std::size_t e = 0; e < x.count; ++e) {
             const double z = first(i)[(x.index ? x.index[e] : e) * lanes<T>];
-            total += compare(x.values[e], z) - (x.index ? compare(0, z) : 0);
+            total += pair(x.values[e], z) - (x.index ? pair(0, z) : 0);
         }
         out[i] = static_cast<T>(std::max(total, 0.0));
     }
 }
 
 template <class T>
-bool Basis<T>::moderate(const Row<T>& x, double sharpness) {
+bool Basis<T>::sums_keep_digits(const Row<T>& x, double sharpness) {
     double squares = 0;
     for (std::size_t e = 0; e < x.count; ++e) squares += static_cast<double>(x.values[e]) * x.values[e];
     return sharpness * squares < (sizeof(T) == sizeof(float) ? 64 : 1e5);
@@ -338,7 +337,7 @@ bool Basis<T>::moderate(const Row<T>& x, double sharpness) {
 
 // Sparse rows, exactly: two lists of non-zeros, walked side by side.
 template <class T>
-void Basis<T>::sum_side_by_side(const Compare& compare, Row<T> x, Range range, T* out) const {
+void Basis<T>::sum_side_by_side(const Pair& pair, Row<T> x, Range range, T* out) const {
     for (std::size_t i = range.first; i < range.last; ++i) {
         const SparseRow& z = rows_[i];
         const auto end = static_cast<std::int64_t>(columns_);
@@ -348,7 +347,7 @@ void Basis<T>::sum_side_by_side(const Compare& compare, Row<T> x, Range range, T
         while (a < x.count || b < z.index.size()) {
             const std::int64_t j = a < x.count ? (x.index ? x.index[a] : static_cast<std::int64_t>(a)) : end;
             const std::int64_t l = b < z.index.size() ? z.index[b] : end;
-            total += compare(j <= l ? x.values[a] : 0, l <= j ? z.values[b] : 0);
+            total += pair(j <= l ? x.values[a] : 0, l <= j ? z.values[b] : 0);
             a += j <= l;
             b += l <= j;
         }
@@ -360,39 +359,39 @@ void Basis<T>::sum_side_by_side(const Compare& compare, Row<T> x, Range range, T
 // columns of x are compared with 0: all of x (`whole`) less the columns of z (`covered`). If x and z are equal, these
 // two sums run over the same columns in the same order, so that exactly 0 is left.
 template <class T>
-void Basis<T>::sum_scattered(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const {
+void Basis<T>::sum_scattered(const Pair& pair, Row<T> x, Range range, Workspace<T>& work, T* out) const {
     work.scattered.resize(columns_);
     double whole = 0;
     for (std::size_t e = 0; e < x.count; ++e) {
-        whole += compare(x.values[e], 0);
+        whole += pair(x.values[e], 0);
         work.scattered[x.index ? x.index[e] : e] = x.values[e];
     }
-    const auto sums = [&](auto pair) {
+    const auto sums = [&](auto paired) {
         for (std::size_t i = range.first; i < range.last; ++i) {
             const SparseRow& z = rows_[i];
             double common = 0;
             double covered = 0;
             for (std::size_t e = 0; e < z.index.size(); ++e) {
                 const double xj = work.scattered[z.index[e]];
-                common += pair(xj, z.values[e]);
-                covered += pair(xj, 0);
+                common += paired(xj, z.values[e]);
+                covered += paired(xj, 0);
             }
             const double total = common + (whole - covered);
             out[i] = static_cast<T>(total);
         }
     };
-    switch (compare.kind) {  // here, so that the loops know their comparison
-        case Compare::product:
+    switch (pair.kind) {  // here, so that the loops know their comparison
+        case PairKind::product:
             sums([](double a, double b) { return a * b; });
             break;
-        case Compare::square:
+        case PairKind::square:
             sums([](double a, double b) { return (a - b) * (a - b); });
             break;
-        case Compare::absolute:
+        case PairKind::absolute:
             sums([](double a, double b) { return std::abs(a - b); });
             break;
-        case Compare::cauchy:
-            sums(compare);
+        case PairKind::cauchy:
+            sums(pair);
             break;
     }
     for (std::size_t e = 0; e < x.count; ++e) work.scattered[x.index ? x.index[e] : e] = 0;

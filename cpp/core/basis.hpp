@@ -22,15 +22,14 @@ namespace onkel {
 // More columns than this, and a sparse stream is stored sparsely.
 inline constexpr std::size_t dense_columns = 1024;
 
-// How two features are compared: the pairs of simd.hpp, and Cauchy's log(1 + gamma (x - z)^2).
-struct Compare {
-    enum Kind { product, square, absolute, cauchy };
-    Kind kind = product;
+// How a kernel compares two features, with the gamma of Cauchy's.
+struct Pair {
+    PairKind kind = PairKind::product;
     double gamma = 0;
     double sharpness = 0;  // by how much the kernel reacts to an error of the sum
 
     double operator()(double x, double z) const;
-    bool operator==(const Compare& other) const { return kind == other.kind && gamma == other.gamma; }
+    bool operator==(const Pair& other) const { return kind == other.kind && gamma == other.gamma; }
 };
 
 // Rows first .. last - 1 of a table; first is a multiple of the lanes.
@@ -46,7 +45,7 @@ struct Workspace {
     std::vector<T> scattered;   // a dense row for the non-zeros of one example; all zeros between uses
     std::vector<T> row;         // a stored row, gathered
     std::vector<Word<T>> ones;  // the flags of examples
-    Vectors<T> k;               // a kernel row
+    AlignedVector<T> k;         // a kernel row
     std::int64_t starts[2];     // row starts of a CSR matrix with one row
 };
 
@@ -55,7 +54,7 @@ class Basis {
 public:
     struct Column {
         std::string name;
-        std::vector<Vectors<double>> values;  // one vector per output: contiguous over rows
+        std::vector<AlignedVector<double>> values;  // one vector per output: contiguous over rows
         bool saved = true;
     };
 
@@ -78,17 +77,17 @@ public:
     // Is it worth summing over the non-zeros of the example alone? Yes if they are few, and not so large that these
     // sums would lose digits by cancellation. (Sums over all columns lose none.)
     bool truly_sparse(const Row<T>& x, double sharpness) const {
-        return x.index && sparse_ && 2 * x.count < columns_ && moderate(x, sharpness);
+        return x.index && sparse_ && 2 * x.count < columns_ && sums_keep_digits(x, sharpness);
     }
     // Are the values small enough for sums over non-zeros alone?
-    static bool moderate(const Row<T>& x, double sharpness);
+    static bool sums_keep_digits(const Row<T>& x, double sharpness);
 
     // Named columns; declared before the first row. References stay valid.
     Column& declare(const std::string& name, std::size_t width, bool saved = true);
     Column& operator[](const std::string& name);
     const Column& operator[](const std::string& name) const { return const_cast<Basis&>(*this)[name]; }
     // Keep norms, so that sparse examples are cheap to compare in this way; to be called before the first row.
-    void prepare(const Compare& compare);
+    void prepare(const Pair& pair);
 
     void append(Row<T> x);                  // named values start at zero
     void remove(std::size_t i);             // the last row takes its place
@@ -101,21 +100,19 @@ public:
     // Sets X.ones to the flags of the examples (stored in `ones`), or to null if not all of them can be compared by
     // flags. Valid while the version stays the same.
     void pack(Rows<T>& X, std::vector<Word<T>>& ones) const;
-    // out[q * stride + i] = sum_j compare(x_qj, z_ij) for the rows i of the range, and the rest of its last tile.
-    void sums(const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
-              std::size_t stride) const;
+    // out[q * stride + i] = sum_j pair(x_qj, z_ij) for the rows i of the range, and the rest of its last tile.
+    void sums(const Pair& pair, const Rows<T>& X, Range range, Workspace<T>& work, T* out, std::size_t stride) const;
     // Are all these sums integers below `table_size`? Then `look_up` writes table[sum] in place of each sum.
-    bool can_look_up(const Compare& compare, const Rows<T>& X) const;
-    void look_up(const Compare& compare, const Rows<T>& X, Range range, const T* table, T* out,
-                 std::size_t stride) const;
+    bool can_look_up(const Pair& pair, const Rows<T>& X) const;
+    void look_up(const Pair& pair, const Rows<T>& X, Range range, const T* table, T* out, std::size_t stride) const;
 
     void save(Store& store, const std::string& prefix) const;
     void load(const Store& store, const std::string& prefix);
 
 private:
     struct Norms {
-        Compare compare;
-        std::vector<double> values;  // sum_j compare(0, z_ij), padded
+        Pair pair;
+        std::vector<double> values;  // sum_j pair(0, z_ij), padded
     };
     struct SparseRow {
         std::vector<std::int32_t> index;
@@ -129,15 +126,15 @@ private:
         sparse,  // only the non-zeros of the example are read
         filled,  // a sparse example is densified, and compared as a dense one
     };
-    void sums_by(Method method, const Compare& compare, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
+    void sums_by(Method method, const Pair& pair, const Rows<T>& X, Range range, Workspace<T>& work, T* out,
                  std::size_t stride) const;
     bool packed(const Row<T>& x, Word<T>* ones) const;
-    void sum(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
-    void sum_scattered(const Compare& compare, Row<T> x, Range range, Workspace<T>& work, T* out) const;
-    void sum_side_by_side(const Compare& compare, Row<T> x, Range range, T* out) const;
+    void sum(const Pair& pair, Row<T> x, Range range, Workspace<T>& work, T* out) const;
+    void sum_scattered(const Pair& pair, Row<T> x, Range range, Workspace<T>& work, T* out) const;
+    void sum_side_by_side(const Pair& pair, Row<T> x, Range range, T* out) const;
     void store_nonzeros(Row<T> x);
     Row<T> filled(Row<T> x, Workspace<T>& work) const;
-    const double* norms_of(const Compare& compare) const;
+    const double* norms_of(const Pair& pair) const;
     std::size_t stride() const { return capacity_ * lanes<T>; }
     // Feature 0 of row i; feature j is lanes * j further.
     T* first(std::size_t i) { return tiles_.data() + i / lanes<T> * stride() + i % lanes<T>; }
@@ -148,7 +145,7 @@ private:
     std::size_t capacity_ = 0;  // columns a tile has room for
     bool sparse_;
     bool tiled_;
-    Vectors<T> tiles_;
+    AlignedVector<T> tiles_;
     Flags<T> flags_;                                   // of rows in tiles
     std::vector<std::vector<std::int32_t>> nonzeros_;  // of rows in tiles, where examples come sparse
     std::vector<SparseRow> rows_;                      // where there are no tiles

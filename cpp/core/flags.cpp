@@ -26,7 +26,7 @@ bool Flags<T>::pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones, Word<T>
 }
 
 template <class T>
-void Flags<T>::choose() {
+void Flags<T>::choose_columns() {
     std::vector<Word<T>> mask(mask_.size());
     std::vector<Word<T>> unsteady(mask_.size());
     bool whole = true;
@@ -66,7 +66,7 @@ void Flags<T>::widen(std::size_t columns) {
     };
     widen_rows(tiles_, lanes<T>);
     widen_rows(non_binary_, 1);
-    choose();
+    choose_columns();
 }
 
 template class Flags<float>;

@@ -55,7 +55,7 @@ public:
     void append(const Row<T>& x) {
         if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() + stride());
         non_binary_.resize(non_binary_.size() + words());
-        read(x);
+        pack_row(x);
         bool changed = false;
         for (std::size_t w = 0; w < words(); ++w) {
             word(n_, w) = row_ones_[w];
@@ -63,7 +63,7 @@ public:
             changed |= count<true>(w, row_non_binary_[w]);
         }
         ++n_;
-        if (changed) choose();
+        if (changed) choose_columns();
     }
 
     // Removes row i; the last row takes its place.
@@ -78,13 +78,13 @@ public:
         }
         non_binary_.resize(non_binary_.size() - words());
         if (last % lanes<T> == 0) tiles_.resize(tiles_.size() - stride());
-        if (changed) choose();
+        if (changed) choose_columns();
     }
 
     // The same, then x is appended.
     void replace(std::size_t i, const Row<T>& x) {
         const std::size_t last = n_ - 1;
-        read(x);
+        pack_row(x);
         bool changed = false;
         for (std::size_t w = 0; w < words(); ++w) {
             const Word<T> leaves = non_binary(i, w), comes = row_non_binary_[w];
@@ -95,7 +95,7 @@ public:
             word(i, w) = word(last, w);
             word(last, w) = row_ones_[w];
         }
-        if (changed) choose();
+        if (changed) choose_columns();
     }
 
     void clear() {
@@ -105,7 +105,7 @@ public:
         non_binary_.clear();
         counts_.assign(counts_.size(), 0);
         mixed_ = 0;
-        choose();
+        choose_columns();
     }
     void widen(std::size_t columns);
 
@@ -124,7 +124,7 @@ private:
     bool pack(const Row<T>& x, const Word<T>* mask, Word<T>* ones, Word<T>* non_binary) const;
 
     // Packs the bits of a row that is about to be stored.
-    void read(const Row<T>& x) {
+    void pack_row(const Row<T>& x) {
         pack(x, all_columns_.data(), row_ones_.data(), row_non_binary_.data());
         most_ = std::max(most_, ones(row_ones_.data()));
     }
@@ -143,7 +143,7 @@ private:
         return changed;
     }
     // Chooses the columns whose bits are counted, after `counts_` has changed.
-    void choose();
+    void choose_columns();
 
     bool partly_;
     std::size_t n_ = 0;
@@ -151,7 +151,7 @@ private:
     std::size_t most_ = 0;
     std::vector<std::uint32_t> counts_;  // for each column: how many rows are neither 0 nor 1 there
     std::size_t mixed_ = 0;              // how many columns have such rows
-    Vectors<Word<T>> tiles_;             // the ones: word w of a row lies where feature w would (see simd.hpp)
+    AlignedVector<Word<T>> tiles_;       // the ones: word w of a row lies where feature w would (see simd.hpp)
     std::vector<Word<T>> non_binary_;    // row by row: which values are neither 0 nor 1
     std::vector<Word<T>> mask_;
     std::vector<std::int32_t> others_;

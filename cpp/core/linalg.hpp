@@ -35,7 +35,7 @@ private:
 };
 
 // A squared distance to the span of the terms counts as zero up to this, relative to k(x, x).
-inline constexpr double dependent = 1e-10;
+inline constexpr double dependence_threshold = 1e-10;
 
 // The kernel matrix of the terms of an expansion, factored: K = L L'. The definition, and why not K^-1, are in
 // onkel/core/linalg.py. All vectors are in the order of slots, but for the result of `inverse_column`.
@@ -43,7 +43,7 @@ class Factor {
 public:
     // `inverse`: keep L^-1, too. A squared distance to the span of up to threshold * k(x, x) counts as 0; the threshold
     // is 0 if K has a ridge, as then no term depends on the others.
-    explicit Factor(bool inverse, double threshold = dependent) : inverse_(inverse), threshold_(threshold) {}
+    explicit Factor(bool inverse, double threshold = dependence_threshold) : inverse_(inverse), threshold_(threshold) {}
 
     std::size_t n() const { return slots_.size(); }
 

@@ -29,12 +29,12 @@ public:
     // out[q * stride + i] = <row i, x_q>
     void multiply(const Rows<T>& X, T* out, std::size_t stride) const {
         if (X.indices) {
-            simd<T>().sparse_many(Pair::product, tiles_.data(), tile(), padded() / lanes<T>, X.values, X.indices,
+            simd<T>().sparse_many(PairKind::product, tiles_.data(), tile(), padded() / lanes<T>, X.values, X.indices,
                                   X.starts, X.n, nullptr, out, stride);
         } else if (X.n == 1) {
-            simd<T>().dense(Pair::product, tiles_.data(), tile(), padded() / lanes<T>, X.values, columns_, out);
+            simd<T>().dense(PairKind::product, tiles_.data(), tile(), padded() / lanes<T>, X.values, columns_, out);
         } else {
-            simd<T>().dense_many(Pair::product, tiles_.data(), tile(), padded() / lanes<T>, X.values, columns_, X.n,
+            simd<T>().dense_many(PairKind::product, tiles_.data(), tile(), padded() / lanes<T>, X.values, columns_, X.n,
                                  columns_, nullptr, out, stride);
         }
     }
@@ -58,7 +58,7 @@ private:
 
     std::size_t rows_;
     std::size_t columns_;
-    Vectors<T> tiles_;
+    AlignedVector<T> tiles_;
 };
 
 }  // namespace onkel

@@ -1,5 +1,6 @@
 // Parts: a part is a value, and may serve many learners. `start(run)` makes what runs in one of them: the part with a
-// memory of its own, for rows of float or double.
+// memory of its own, for rows of float or double. `traits()` of an update, a budget or a function states what is true
+// of it in every round, so that others can skip work.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ using Started = std::variant<std::unique_ptr<Running<float>>, std::unique_ptr<Ru
 // make(a float) or make(a double), by the type of the rows.
 template <template <class> class Running, class Make>
 Started<Running> by_type(const Run& run, Make make) {
-    if (run.single) return make(float());
+    if (run.float32) return make(float());
     return make(double());
 }
 
@@ -30,6 +31,7 @@ struct PartMemory {
     void widen(std::size_t /*columns*/) {}
     void save(Store&) const {}
     void load(const Store&) {}
+    void load(const Store&, std::size_t /*terms*/) {}  // of a budget
 };
 
 }  // namespace onkel

@@ -19,7 +19,7 @@ struct Run {
     std::uint64_t seed = 0;
     std::size_t columns = 0;
     bool sparse = false;
-    bool single = false;  // are the rows float, not double?
+    bool float32 = false;  // are the rows float, not double?
 };
 
 }  // namespace onkel

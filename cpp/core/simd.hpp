@@ -14,8 +14,9 @@
 
 namespace onkel {
 
-// What a kernel sums over the features: x z, (x - z)^2 or |x - z|.
-enum class Pair { product, square, absolute };
+// What a kernel sums over the features: x z, (x - z)^2, |x - z| or log(1 + gamma (x - z)^2). There is no vector code
+// for the last.
+enum class PairKind { product, square, absolute, cauchy };
 
 // Rows per tile: the numbers of type T in 64 bytes.
 template <class T>
@@ -38,17 +39,18 @@ inline constexpr std::size_t table_size = 32;  // two or four vectors of AVX-512
 template <class T>
 struct Simd {
     // out[i] = sum_j pair(x[j], z_ij) over the rows i of `count` tiles
-    void (*dense)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x, std::size_t columns, T* out);
+    void (*dense)(PairKind, const T* tiles, std::size_t stride, std::size_t count, const T* x, std::size_t columns,
+                  T* out);
 
     // the same for several queries: out[q * out_stride + i] from x[q * x_stride + j]. With flags, each sum begins with
     // the count of bits, and j runs over `columns` elements of flags->others alone
-    void (*dense_many)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* x, std::size_t x_stride,
-                       std::size_t queries, std::size_t columns, const FlagBits<T>* flags, T* out,
+    void (*dense_many)(PairKind, const T* tiles, std::size_t stride, std::size_t count, const T* x,
+                       std::size_t x_stride, std::size_t queries, std::size_t columns, const FlagBits<T>* flags, T* out,
                        std::size_t out_stride);
 
     // the same where all columns are flags, but out[q * out_stride + i] = table[count of bits]; counts must be below
     // `table_size`
-    void (*look_up)(Pair, const FlagBits<T>& flags, const T* table, std::size_t count, std::size_t queries, T* out,
+    void (*look_up)(PairKind, const FlagBits<T>& flags, const T* table, std::size_t count, std::size_t queries, T* out,
                     std::size_t out_stride);
 
     // ones: which values of each row are 1, where mask has a bit; non_binary, if given: which are neither 0 nor 1.
@@ -59,7 +61,7 @@ struct Simd {
     // as `dense_many` for sparse queries, rows of a CSR matrix: out[q * out_stride + i] =
     //     norms[i] + sum_e (pair(values[e], z) - pair(0, z)), z being feature index[e] of row i,
     // summed in T; norms[i] = sum_j pair(0, z_ij) is not read (may be null) for products. Distances are >= 0.
-    void (*sparse_many)(Pair, const T* tiles, std::size_t stride, std::size_t count, const T* values,
+    void (*sparse_many)(PairKind, const T* tiles, std::size_t stride, std::size_t count, const T* values,
                         const std::int32_t* index, const std::int64_t* starts, std::size_t queries, const double* norms,
                         T* out, std::size_t out_stride);
 

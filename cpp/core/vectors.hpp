@@ -1,4 +1,4 @@
-// Vectors: numbers to be read and written by vector instructions.
+// AlignedVector: numbers to be read and written by vector instructions.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,6 @@ struct Aligned {
 
 // A std::vector whose storage is 64-byte aligned.
 template <class T>
-using Vectors = std::vector<T, Aligned<T>>;
+using AlignedVector = std::vector<T, Aligned<T>>;
 
 }  // namespace onkel

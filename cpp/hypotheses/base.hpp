@@ -12,17 +12,16 @@
 
 namespace onkel {
 
-// What the loop may rely on to skip work.
-struct Traits {
-    bool unit_length = false;        // is k(x, x), or |z(x)|^2, 1 for every x?
+struct FunctionTraits {
+    bool unit = false;               // is k(x, x), or |z(x)|^2, 1 for every x?
     bool may_overflow = true;        // can numbers of an example overflow? Then `check` is called
     bool idle_without_step = false;  // is nothing to be done in a round without a step?
 };
 
-// What an update offers in a round: the example x, its kernel values or features k, and the coefficients of the new
+// What an update proposes in a round: the example x, its kernel values or features k, and the coefficients of the new
 // term, one for each output (null: no step). If each weight has a step of its own, also `steps`, (outputs, features).
 template <class T>
-struct Offer {
+struct Proposal {
     const Round& round;
     Row<T> x;
     T* k;
@@ -47,7 +46,7 @@ public:
     virtual std::size_t features() const = 0;  // weights of an explicit map, for each output; 0 if there are also terms
     virtual std::size_t columns() const = 0;
 
-    virtual Traits traits() const = 0;
+    virtual FunctionTraits traits() const = 0;
     // Refuse an example whose numbers would overflow: throws TooLarge.
     virtual void check(Row<T> x) const = 0;
     // The same for an example that is only scored. Default: none is refused, as scores do not need k(x, x).
@@ -68,12 +67,12 @@ public:
     virtual void predict(const Rows<T>& X, bool averaged, double t, double* out) const = 0;
 
     // With averages: a round begins; adds the current model to the average.
-    virtual void count() = 0;
-    // Undoes `count`, for a round that diverged before anything moved.
-    virtual void uncount() = 0;
+    virtual void add_to_average() = 0;
+    // Undoes `add_to_average`, for a round that diverged before anything moved.
+    virtual void remove_from_average() = 0;
     // Refuse a factor that would take coefficients out of range.
     virtual void check_scale(double factor) const = 0;
-    virtual void move(double shrink, const Offer<T>& offer) = 0;
+    virtual void move(double shrink, const Proposal<T>& proposal) = 0;
 
     // Make room for new features; `map` is drawn for all columns (null: nothing is drawn).
     virtual void widen(std::size_t columns, const Map* map) = 0;
@@ -83,10 +82,74 @@ public:
     const std::size_t outputs;
 
 protected:
-    // Is the scale so far from 1 that the average would lose digits? Then it is multiplied into the coefficients.
-    static bool far(double scale) { return !(scale > 1e-3 && scale < 1e3); }
-
     Run run_;
+};
+
+// A function whose coefficients have a common factor, `scale`. To add such a model to the average needs no pass over
+// the coefficients: the sum of scale * coef_i over the rounds is cumulative * coef_i + base_i, so that base_i changes
+// only when coef_i does, or when the scale is multiplied into the coefficients ("folded").
+//
+// `Self` defines `empty()`, `check_coefficients(factor)` (by `check_each`) and `fold()` (by `fold_into`). Calls of them
+// are direct, as `Self` is known.
+template <class Self, class T>
+class ScaledFunction : public Function<T> {
+public:
+    using Function<T>::Function;
+
+    void add_to_average() override {
+        cumulative_before_ = cumulative;
+        cumulative += scale;
+    }
+    void remove_from_average() override { cumulative = cumulative_before_; }
+
+    void check_scale(double factor) const final {
+        if (!self().empty() && must_fold(scale * factor)) self().check_coefficients(factor);
+    }
+
+    // f <- factor * f
+    void shrink(double factor) {
+        if (factor == 1 || self().empty()) return;
+        check_scale(factor);
+        scale *= factor;
+        if (!must_fold(scale)) return;
+        static_cast<Self*>(this)->fold();
+        reset_scale();
+    }
+
+    double scale = 1;
+    double cumulative = 0;  // sum of scale over the rounds since it was last reset to 1
+
+protected:
+    void reset_scale() {
+        scale = 1;
+        cumulative = 0;
+    }
+
+    // refuse(c) for every coefficient c, the scale and another factor included; `coef` has one vector per output.
+    template <class Coef, class Refuse>
+    void check_each(const Coef& coef, double factor, Refuse refuse) const {
+        for (const auto& values : coef) {
+            for (const auto c : values) refuse(c * scale * factor);
+        }
+    }
+
+    // Multiplies the scale into the coefficients; `base` may be null: no averages.
+    template <class Coef, class Base>
+    void fold_into(Coef& coef, Base* base) const {
+        for (std::size_t o = 0; o < coef.size(); ++o) {
+            for (std::size_t i = 0; i < coef[o].size(); ++i) {
+                if (base) (*base)[o][i] += cumulative * coef[o][i];
+                coef[o][i] = static_cast<typename Coef::value_type::value_type>(scale * coef[o][i]);
+            }
+        }
+    }
+
+private:
+    // Is the scale so far from 1 that the average would lose digits? Then it is folded.
+    static bool must_fold(double factor) { return !(factor > 1e-3 && factor < 1e3); }
+    const Self& self() const { return static_cast<const Self&>(*this); }
+
+    double cumulative_before_ = 0;
 };
 
 // What is learned. `start(run)` makes the function f = 0, which holds everything that is stored.

@@ -33,8 +33,8 @@ public:
     std::size_t features() const override { return 0; }
     std::size_t columns() const override { return terms_.columns(); }
 
-    Traits traits() const override {
-        return {.unit_length = terms_.traits().unit_length, .idle_without_step = !this->averages() && !insert_always_};
+    FunctionTraits traits() const override {
+        return {.unit = terms_.traits().unit, .idle_without_step = !this->averages() && !insert_always_};
     }
     void check(Row<T> x) const override {
         terms_.check(x);
@@ -69,32 +69,32 @@ public:
         for (std::size_t i = 0; i < more.size(); ++i) out[i] += more[i];
     }
 
-    void count() override {
-        terms_.count();
-        weights_.count();
+    void add_to_average() override {
+        terms_.add_to_average();
+        weights_.add_to_average();
     }
-    void uncount() override {
-        terms_.uncount();
-        weights_.uncount();
+    void remove_from_average() override {
+        terms_.remove_from_average();
+        weights_.remove_from_average();
     }
     void check_scale(double factor) const override {
         terms_.check_scale(factor);
         weights_.check_scale(factor);
     }
 
-    void move(double factor, const Offer<T>& offer) override {
+    void move(double factor, const Proposal<T>& proposal) override {
         terms_.shrink(factor);
         weights_.shrink(factor);
-        const double* coef = offer.coef ? offer.coef : insert_always_ ? zeros_.data() : nullptr;
+        const double* coef = proposal.coef ? proposal.coef : insert_always_ ? zeros_.data() : nullptr;
         if (!coef) return;
         if (budget_ == 0) {
             for (std::size_t o = 0; o < outputs; ++o) weights_.add(o, coef[o], z_);
             return;
         }
         if (n() == budget_) {
-            for (std::size_t i = 0; i < merge_ && n() > 0; ++i) merge_smallest(offer.work);
+            for (std::size_t i = 0; i < merge_ && n() > 0; ++i) merge_smallest(proposal.work);
         }
-        terms_.append(offer.x, offer.round.t, offer.round.kxx, coef, offer.work);
+        terms_.append(proposal.x, proposal.round.t, proposal.round.kxx, coef, proposal.work);
     }
 
     void widen(std::size_t columns, const Map* map) override {

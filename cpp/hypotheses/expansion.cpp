@@ -3,8 +3,8 @@
 namespace onkel {
 
 template <class T>
-void Unlimited::insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const {
-    f.append(offer.x, offer.round.t, offer.round.kxx, offer.coef, offer.work);
+void Unlimited::insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const {
+    f.append(proposal.x, proposal.round.t, proposal.round.kxx, proposal.coef, proposal.work);
 }
 
 Started<RunningBudget> Unlimited::start(const Run& run) const { return started(*this, run); }

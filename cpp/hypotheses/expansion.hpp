@@ -13,7 +13,7 @@ class Unlimited final : public Budget {
 public:
     Started<RunningBudget> start(const Run& run) const override;
     template <class T>
-    void insert(Terms<T>& f, const Offer<T>& offer, PartMemory&) const;
+    void insert(Terms<T>& f, const Proposal<T>& proposal, PartMemory&) const;
 };
 
 class Expansion final : public Hypothesis {

@@ -22,15 +22,20 @@ namespace onkel {
 //
 // Unless the map learns, the features of a few examples are computed together.
 template <class T>
-class Weights final : public Function<T> {
+class Weights final : public ScaledFunction<Weights<T>, T> {
+    using Scaled = ScaledFunction<Weights<T>, T>;
+
 public:
-    using Function<T>::outputs;
-    using Function<T>::averages;
+    using Scaled::averages;
+    using Scaled::cumulative;
+    using Scaled::outputs;
+    using Scaled::scale;
+    using Scaled::shrink;
 
     Weights(const Map& map, const Run& run)
-        : Function<T>(run),
+        : Scaled(run),
           map_(std::get<std::unique_ptr<FeatureMap<T>>>(map.start(run))),
-          coef_(run.outputs, Vectors<T>(map_->size())),
+          coef_(run.outputs, AlignedVector<T>(map_->size())),
           base_(averages() ? run.outputs : 0, std::vector<double>(map_->size())),
           dz_(map_->size()),
           z_(1) {}
@@ -39,7 +44,7 @@ public:
     std::size_t features() const override { return map_->size(); }
     std::size_t columns() const override { return map_->columns(); }
 
-    Traits traits() const override { return {.unit_length = true, .idle_without_step = !averages()}; }
+    FunctionTraits traits() const override { return {.unit = true, .idle_without_step = !averages()}; }
     void check(Row<T> x) const override {
         double sums[4] = {};  // four chains of additions, none of which waits for another
         const std::size_t even = x.count - x.count % 4;
@@ -77,17 +82,17 @@ public:
         return simd<T>().inner(coef_[output].data(), z, features());
     }
     void scores(const T* z, double* s) const override {
-        for (std::size_t o = 0; o < outputs; ++o) s[o] = scale_ * inner_score(z, o);
+        for (std::size_t o = 0; o < outputs; ++o) s[o] = scale * inner_score(z, o);
     }
     void average_scores(Row<T>, const T* z, double t, Workspace<T>&, double* s) const override {
         for (std::size_t o = 0; o < outputs; ++o) {
-            const double total = cumulative_ * inner_score(z, o) + simd<T>().dot(base_[o].data(), z, features());
+            const double total = cumulative * inner_score(z, o) + simd<T>().dot(base_[o].data(), z, features());
             s[o] = total / std::max(t, 1.0);
         }
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
-        static thread_local Vectors<T> z;
+        static thread_local AlignedVector<T> z;
         z.resize(std::max(z.size(), std::min(most_rows, X.n) * features()));
         for (std::size_t i = 0; i < X.n; i += most_rows) {
             const Rows<T> part = X.slice(i, std::min(most_rows, X.n - i));
@@ -100,54 +105,31 @@ public:
         }
     }
 
-    void count() override {
-        cumulative_before_ = cumulative_;
-        cumulative_ += scale_;
-    }
-    void uncount() override { cumulative_ = cumulative_before_; }
+    bool empty() const { return false; }
+    void check_coefficients(double factor) const { this->check_each(coef_, factor, refuse_too_large); }
+    void fold() { this->fold_into(coef_, averages() ? &base_ : nullptr); }
 
-    void check_scale(double factor) const override {
-        if (!this->far(scale_ * factor)) return;
-        for (const Vectors<T>& weights : coef_) {
-            for (const T c : weights) refuse_too_large(c * scale_ * factor);
-        }
-    }
-
-    void move(double factor, const Offer<T>& offer) override {
-        if (offer.coef) {
-            refuse_steps(offer);
-            if (map_->adapts()) adapt(offer);
+    void move(double factor, const Proposal<T>& proposal) override {
+        if (proposal.coef) {
+            refuse_steps(proposal);
+            if (map_->adapts()) adapt(proposal);
         }
         shrink(factor);
-        if (offer.steps) {
-            for (std::size_t o = 0; o < outputs; ++o) add_each(o, offer.steps + o * features());
-        } else if (offer.coef) {
-            for (std::size_t o = 0; o < outputs; ++o) add(o, offer.coef[o], offer.k);
+        if (proposal.steps) {
+            for (std::size_t o = 0; o < outputs; ++o) add_each(o, proposal.steps + o * features());
+        } else if (proposal.coef) {
+            for (std::size_t o = 0; o < outputs; ++o) add(o, proposal.coef[o], proposal.k);
         }
-    }
-
-    void shrink(double factor) {
-        check_scale(factor);
-        scale_ *= factor;
-        if (!this->far(scale_)) return;
-        for (std::size_t o = 0; o < outputs; ++o) {
-            for (std::size_t i = 0; i < features(); ++i) {
-                if (averages()) base_[o][i] += cumulative_ * coef_[o][i];
-                coef_[o][i] = static_cast<T>(scale_ * coef_[o][i]);
-            }
-        }
-        scale_ = 1;
-        cumulative_ = 0;
     }
 
     // Add c z to the weights of an output, and past * z to their sum over the past rounds (for the average).
     void add(std::size_t output, double c, const T* z, double past = 0) {
         if (c == 0 && past == 0) return;
-        const double inner = c / scale_;
+        const double inner = c / scale;
         simd<T>().add_scaled(coef_[output].data(), static_cast<T>(inner), z, features());
         if (averages()) {
             const double moved = static_cast<double>(static_cast<T>(inner));
-            simd<T>().axpy(base_[output].data(), past - cumulative_ * moved, z, features());
+            simd<T>().axpy(base_[output].data(), past - cumulative * moved, z, features());
         }
     }
 
@@ -159,20 +141,20 @@ public:
 
     void save(Store& store) const override {
         store.put("weights.coef", flat(coef_), {features(), outputs});
-        store.put("weights.scale", scale_);
+        store.put("weights.scale", scale);
         if (averages()) {
             store.put("weights.base", flat(base_), {features(), outputs});
-            store.put("weights.cumulative", cumulative_);
+            store.put("weights.cumulative", cumulative);
         }
         map_->save(store);
     }
 
     void load(const Store& store) override {
         fill(store, "weights.coef", coef_);
-        scale_ = store.get<double>("weights.scale");
+        scale = store.get<double>("weights.scale");
         if (averages()) {
             fill(store, "weights.base", base_);
-            cumulative_ = store.get<double>("weights.cumulative");
+            cumulative = store.get<double>("weights.cumulative");
         }
         map_->load(store);
     }
@@ -186,24 +168,24 @@ private:
             throw Diverged("a weight becomes", c);
         }
     }
-    void refuse_steps(const Offer<T>& offer) const {
-        for (std::size_t o = 0; o < outputs; ++o) refuse_too_large(offer.coef[o] / scale_);
+    void refuse_steps(const Proposal<T>& proposal) const {
+        for (std::size_t o = 0; o < outputs; ++o) refuse_too_large(proposal.coef[o] / scale);
     }
 
-    void adapt(const Offer<T>& offer) {
+    void adapt(const Proposal<T>& proposal) {
         std::fill(dz_.begin(), dz_.end(), T(0));
         for (std::size_t o = 0; o < outputs; ++o) {
-            const double slope = scale_ * offer.round.weight * offer.round.slope[o];
+            const double slope = scale * proposal.round.weight * proposal.round.slope[o];
             if (slope != 0) simd<T>().add_scaled(dz_.data(), static_cast<T>(slope), coef_[o].data(), features());
         }
-        map_->adapt(offer.x, offer.k, dz_.data());
+        map_->adapt(proposal.x, proposal.k, dz_.data());
     }
 
     void add_each(std::size_t output, const double* steps) {
         for (std::size_t i = 0; i < features(); ++i) {
-            const T inner = static_cast<T>(steps[i] / scale_);
+            const T inner = static_cast<T>(steps[i] / scale);
             coef_[output][i] += inner;
-            if (averages()) base_[output][i] -= cumulative_ * inner;
+            if (averages()) base_[output][i] -= cumulative * inner;
         }
     }
 
@@ -228,13 +210,11 @@ private:
     }
 
     std::unique_ptr<FeatureMap<T>> map_;
-    std::vector<Vectors<T>> coef_;           // without scale
-    std::vector<std::vector<double>> base_;  // with averages: sum of the past weights minus coef * cumulative
-    double scale_ = 1;
-    double cumulative_ = 0, cumulative_before_ = 0;
-    std::vector<T> dz_;  // gradient of the loss with respect to the features
+    std::vector<AlignedVector<T>> coef_;     // without scale
+    std::vector<std::vector<double>> base_;  // with averages: see ScaledFunction
+    std::vector<T> dz_;                      // gradient of the loss with respect to the features
 
-    Vectors<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
+    AlignedVector<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
     std::size_t block_begin_ = 0;
     std::size_t block_end_ = 0;
 };

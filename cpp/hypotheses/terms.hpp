@@ -29,13 +29,14 @@ template <class T>
 class RunningBudget {
 public:
     virtual ~RunningBudget() = default;
-    // Called in the rounds with a new term; if `Budget::every_round`, in all others, too.
-    virtual void insert(Terms<T>& f, const Offer<T>& offer) = 0;
+    // Called in the rounds with a new term; with the trait `every_round` in all others, too.
+    virtual void insert(Terms<T>& f, const Proposal<T>& proposal) = 0;
     // Is it certain that none of the n terms will be removed any more? Then large blocks of examples pay.
     virtual bool keeps_terms(std::size_t n) const = 0;
     virtual void widen(std::size_t columns) = 0;
     virtual void save(Store& store) const = 0;
-    virtual void load(const Store& store) = 0;
+    // The state of a budget whose expansion, loaded before, has so many terms.
+    virtual void load(const Store& store, std::size_t terms) = 0;
 };
 
 // Any budget with its memory.
@@ -44,11 +45,11 @@ class BudgetWithMemory final : public RunningBudget<T> {
 public:
     BudgetWithMemory(const Part& part, const Run& run) : part_(part), memory_(part_, run) {}
 
-    void insert(Terms<T>& f, const Offer<T>& offer) override { part_.insert(f, offer, memory_); }
+    void insert(Terms<T>& f, const Proposal<T>& proposal) override { part_.insert(f, proposal, memory_); }
     bool keeps_terms(std::size_t n) const override { return part_.keeps_terms(n, memory_); }
     void widen(std::size_t columns) override { memory_.widen(columns); }
     void save(Store& store) const override { memory_.save(store); }
-    void load(const Store& store) override { memory_.load(store); }
+    void load(const Store& store, std::size_t terms) override { memory_.load(store, terms); }
 
 private:
     const Part part_;
@@ -57,13 +58,19 @@ private:
 
 // Numbers that a budget keeps for each term; they scale with f and are stored divided by scale. `scores`: one for each
 // output, `weight`: a single one.
-struct Kept {
+struct BudgetColumn {
     enum Kind { scores, weight };
     std::string name;
     Kind kind;
 };
 
-// How a new term enters an expansion. Each budget defines `insert(f, offer, memory)`; the members below are defaults.
+struct BudgetTraits {
+    bool every_round = false;  // must `insert` also run in rounds without a new term?
+    bool intercept = false;    // does it also set an intercept, a number that is added to f?
+};
+
+// How a new term enters an expansion. Each budget defines `insert(f, proposal, memory)`; the members below are
+// defaults.
 class Budget {
 public:
     template <class T>
@@ -71,10 +78,8 @@ public:
 
     virtual ~Budget() = default;
     virtual Started<RunningBudget> start(const Run& run) const = 0;
-    virtual bool every_round() const { return false; }
-    virtual std::vector<Kept> columns() const { return {}; }
-    // Does it also set an intercept, a number that is added to f?
-    virtual bool intercept() const { return false; }
+    virtual BudgetTraits traits() const { return {}; }
+    virtual std::vector<BudgetColumn> columns() const { return {}; }
     bool keeps_terms(std::size_t /*n*/, const PartMemory&) const { return false; }
 
 protected:
@@ -91,27 +96,32 @@ protected:
 // little more than one of them. When terms come and go, the rows are updated. Every number comes out as if the examples
 // had been processed one by one.
 template <class T>
-class Terms final : public Function<T> {
+class Terms final : public ScaledFunction<Terms<T>, T> {
+    using Scaled = ScaledFunction<Terms<T>, T>;
+
 public:
     using Column = typename Basis<T>::Column;
-    using Function<T>::outputs;
-    using Function<T>::averages;
+    using Scaled::averages;
+    using Scaled::cumulative;
+    using Scaled::outputs;
+    using Scaled::scale;
+    using Scaled::shrink;
 
     Terms(KernelPointer kernel, const Budget& budget, const Run& run)
-        : Function<T>(run),
+        : Scaled(run),
           basis(run.columns, run.sparse),
           dead(run.columns, run.sparse),
           coef(basis.declare("coef", run.outputs)),
           born(basis.declare("born", 1).values[0]),
           diagonal(basis.declare("diagonal", 1, false).values[0]),
           base(run.average == Average::none ? nullptr : &basis.declare("base", run.outputs)),
-          bias(budget.intercept() ? run.outputs : 0),
+          bias(budget.traits().intercept ? run.outputs : 0),
           bias_sum(bias.size()),
           kernel_(std::move(kernel)),
-          normalized_(kernel_->normalized()),
+          unit_(kernel_->unit()),
           kept_(declare(basis, budget, run.outputs)),
           budget_(std::get<std::unique_ptr<RunningBudget<T>>>(budget.start(run))),
-          every_round_(budget.every_round()),
+          every_round_(budget.traits().every_round),
           dead_coef_(dead.declare("coef", run.outputs)),
           dead_born_(dead.declare("born", 1)) {
         for (Basis<T>* table : {&basis, &dead}) kernel_->prepare(*table);
@@ -123,10 +133,8 @@ public:
 
     // -- kernel rows
 
-    Traits traits() const override {
-        return {.unit_length = normalized_,
-                .may_overflow = !normalized_,
-                .idle_without_step = !averages() && !every_round_};
+    FunctionTraits traits() const override {
+        return {.unit = unit_, .may_overflow = !unit_, .idle_without_step = !averages() && !every_round_};
     }
     void check(Row<T> x) const override {
         const double kxx = kernel_->diagonal(x);
@@ -134,7 +142,7 @@ public:
             throw TooLarge("k(x, x) =", kxx, "for the kernel");
         }
     }
-    double length2(Row<T> x) const override { return normalized_ ? 1 : kernel_->diagonal(x); }
+    double length2(Row<T> x) const override { return unit_ ? 1 : kernel_->diagonal(x); }
 
     T* row(const Rows<T>& X, std::size_t i, Workspace<T>& work) override {
         if (i >= block_end_ || basis.version() != version_) fill_block(X, i, work);
@@ -216,7 +224,7 @@ public:
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {
         static thread_local Workspace<T> work;
-        static thread_local Vectors<T> k;
+        static thread_local AlignedVector<T> k;
         const std::size_t stride = basis.padded(n());
         k.resize(std::max(k.size(), std::min(most_rows, X.n) * stride));
         for (std::size_t i = 0; i < X.n; i += most_rows) {
@@ -233,55 +241,40 @@ public:
 
     // -- moving
 
-    void count() override {
-        cumulative_before_ = cumulative;
-        cumulative += scale;
+    void add_to_average() override {
+        Scaled::add_to_average();
         bias_sum_before_ = bias_sum;
         for (std::size_t o = 0; o < bias.size(); ++o) bias_sum[o] += bias[o];
     }
-    void uncount() override {
-        cumulative = cumulative_before_;
+    void remove_from_average() override {
+        Scaled::remove_from_average();
         bias_sum = bias_sum_before_;
     }
 
-    void check_scale(double factor) const override {
-        if (n() == 0 || !this->far(scale * factor)) return;
-        for (const auto& values : coef.values) {
-            for (const double c : values) {
-                if (!sane(c * scale * factor)) throw Diverged("a coefficient becomes", c * scale * factor);
-            }
-        }
+    bool empty() const { return n() == 0; }
+    void check_coefficients(double factor) const {
+        this->check_each(coef.values, factor, [](double c) {
+            if (!sane(c)) throw Diverged("a coefficient becomes", c);
+        });
     }
-
-    void move(double factor, const Offer<T>& offer) override {
-        shrink(factor);
-        const bool refused = offer.round.room <= 0 && n() == 0;  // there is no term to remove
-        const double* term = refused ? nullptr : offer.coef;
-        if (term || every_round_) budget_->insert(*this, {offer.round, offer.x, offer.k, term, offer.work});
-    }
-
-    void shrink(double factor) {
-        if (n() == 0 || factor == 1) return;
-        check_scale(factor);
-        scale *= factor;
-        if (!this->far(scale)) return;
-        for (std::size_t o = 0; o < outputs; ++o) {
-            for (std::size_t i = 0; i < n(); ++i) {
-                if (base) base->values[o][i] += cumulative * coef.values[o][i];
-                coef.values[o][i] *= scale;
-            }
-        }
+    void fold() {
+        this->fold_into(coef.values, base ? &base->values : nullptr);
         for (Column* column : kept_) {
-            for (Vectors<double>& values : column->values) {
+            for (AlignedVector<double>& values : column->values) {
                 for (double& value : values) value *= scale;
             }
         }
-        scale = 1;
-        cumulative = 0;
+    }
+
+    void move(double factor, const Proposal<T>& proposal) override {
+        shrink(factor);
+        const bool refused = proposal.round.room <= 0 && n() == 0;  // there is no term to remove
+        const double* term = refused ? nullptr : proposal.coef;
+        if (term || every_round_) budget_->insert(*this, {proposal.round, proposal.x, proposal.k, term, proposal.work});
     }
 
     void append(Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
-        reset_scale(n());
+        begin_afresh(n());
         basis.append(x);
         finish_append(t, kxx, c, work);
     }
@@ -289,7 +282,7 @@ public:
     // The same, but term i is removed first.
     void replace(std::size_t i, Row<T> x, double t, double kxx, const double* c, Workspace<T>& work) {
         keep_in_average(i, work);
-        reset_scale(n() - 1);
+        begin_afresh(n() - 1);
         basis.replace(i, x);
         move_in_block(n() - 1, i);
         finish_append(t, kxx, c, work);
@@ -298,7 +291,7 @@ public:
     void remove(std::size_t i, Workspace<T>& work) {
         keep_in_average(i, work);
         basis.remove(i);
-        reset_scale(n());
+        begin_afresh(n());
         move_in_block(n(), i);
     }
 
@@ -348,29 +341,25 @@ public:
         if (this->run_.average == Average::all) dead.load(store, "dead");
         if (!bias.empty()) load_bias(store, "bias", bias);
         if (!bias.empty() && averages()) load_bias(store, "bias_sum", bias_sum);
-        budget_->load(store);
+        budget_->load(store, n());
     }
 
     Basis<T> basis;
     Basis<T> dead;  // Average::all: removed terms, for the average
     Column& coef;   // without scale
-    Vectors<double>& born;
-    Vectors<double>& diagonal;     // k(x_i, x_i)
-    Column* base;                  // with averages: sum of the past coefficients minus coef * cumulative
-    std::vector<double> bias;      // added to f; empty if the budget has no intercept
-    std::vector<double> bias_sum;  // sum of bias over the rounds
-    double scale = 1;
-    double cumulative = 0;  // sum of scale over the rounds since it was last reset to 1
-    double cumulative_before_ = 0;
-    std::vector<double> bias_sum_before_;
+    AlignedVector<double>& born;
+    AlignedVector<double>& diagonal;  // k(x_i, x_i)
+    Column* base;                     // with averages: see ScaledFunction
+    std::vector<double> bias;         // added to f; empty if the budget has no intercept
+    std::vector<double> bias_sum;     // sum of bias over the rounds
 
 private:
     static constexpr std::size_t most_rows = 16;
 
     static std::vector<Column*> declare(Basis<T>& table, const Budget& budget, std::size_t outputs_each) {
         std::vector<Column*> columns;
-        for (const Kept& kept : budget.columns()) {
-            columns.push_back(&table.declare(kept.name, kept.kind == Kept::scores ? outputs_each : 1));
+        for (const BudgetColumn& column : budget.columns()) {
+            columns.push_back(&table.declare(column.name, column.kind == BudgetColumn::scores ? outputs_each : 1));
         }
         return columns;
     }
@@ -381,10 +370,8 @@ private:
     }
 
     // If no term is left, no number depends on scale and cumulative: start again.
-    void reset_scale(std::size_t left) {
-        if (left > 0) return;
-        scale = 1;
-        cumulative = 0;
+    void begin_afresh(std::size_t left) {
+        if (left == 0) this->reset_scale();
     }
 
     // Fill in the columns of the newest term, whose row is in the table already, and its kernel values in the block.
@@ -439,8 +426,9 @@ private:
         if (n()) kernel_->rows(basis, block_, basis.all(), work, k_.data(), stride_);
     }
 
+    std::vector<double> bias_sum_before_;
     KernelPointer kernel_;
-    bool normalized_;
+    bool unit_;
     std::vector<Column*> kept_;  // what the budget keeps beside each term
     std::unique_ptr<RunningBudget<T>> budget_;
     bool every_round_;
@@ -453,7 +441,7 @@ private:
     std::size_t block_begin_ = 0;
     std::size_t block_end_ = 0;
     std::size_t current_ = 0;  // the example of this round
-    Vectors<T> k_;             // the kernel rows of the block
+    AlignedVector<T> k_;       // the kernel rows of the block
     std::size_t stride_ = 0;   // from one kernel row to the next
     std::size_t version_ = 0;  // version of the table when they were computed
 };

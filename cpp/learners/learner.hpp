@@ -50,12 +50,12 @@ public:
     Lock& lock() const { return lock_; }
 
     // Learn from each row in turn; writes the scores before each update, by the current and the averaged model.
-    void learn(const Rows<T>& X, const double* y, const double* weight, double* last, double* averaged) {
+    void learn(const Rows<T>& X, const double* y, const double* weight, double* current, double* averaged) {
         check(X);
         if (!(X.n == 1 && is_scored_last(X[0]))) drop_block();
         const DropBlock end{*this};
         for (std::size_t i = 0; i < X.n; ++i) {
-            round(X, i, y[i], weight ? weight[i] : 1, last + i * outputs(), averaged + i * outputs());
+            round(X, i, y[i], weight ? weight[i] : 1, current + i * outputs(), averaged + i * outputs());
         }
     }
 
@@ -70,7 +70,7 @@ public:
                     "learners that learn together must have the same explicit features and outputs, and no terms");
             }
             if (std::count(group.begin(), group.end(), other) > 1) {
-                throw std::invalid_argument("a learner can be only once among those that learn together");
+                throw std::invalid_argument("a learner is named twice among those that learn together");
             }
         }
     }
@@ -78,7 +78,7 @@ public:
     // Several learners learn from the same explicit features, which the first computes for all. The scores of each
     // learner are written after those of the one before. Returns which learners diverged, and so stopped early.
     static std::vector<bool> learn_together(const std::vector<Learner*>& group, const Rows<T>& X, const double* y,
-                                            double* last, double* averaged) {
+                                            double* current, double* averaged) {
         Learner& first = *group.front();
         first.check(X);
         for (Learner* each : group) each->drop_block();
@@ -94,7 +94,7 @@ public:
                     for (std::size_t i = begin; i < stop && !lost[l]; ++i) {
                         const std::size_t at = (l * X.n + i) * first.outputs();
                         group[l]->k_ = k[i - begin];
-                        std::copy_n(group[l]->score_row(i), first.outputs(), last + at);
+                        std::copy_n(group[l]->score_row(i), first.outputs(), current + at);
                         group[l]->finish_round(X, i, y[i], 1, averaged + at);
                     }
                 } catch (const Diverged&) {
@@ -127,7 +127,7 @@ public:
             return;
         }
         const auto t = static_cast<double>(t_ + 1);
-        const double kxx = traits_.unit_length ? 1 : f_->length2(x);
+        const double kxx = traits_.unit ? 1 : f_->length2(x);
         if (kxx <= 0) std::fill(slope_.begin(), slope_.end(), 0.0);  // no step can lower the loss
         const Round now{y, t, kxx, s_.data(), value, slope_.data(), outputs(), weight, chance, room};
         bool counted = false;
@@ -139,16 +139,16 @@ public:
             t_ += 1;
             counted = true;
             if (averages()) {
-                f_->count();
+                f_->add_to_average();
                 f_->average_scores(x, k_, t, work_, averaged);
             }
             const double* coef = step.moves ? coef_.data() : nullptr;
-            const Offer<T> offer{now, x, k_, coef, work_, each ? steps_.data() : nullptr};
-            on_f([&](auto& f) { f.move(step.shrink, offer); });
+            const Proposal<T> proposal{now, x, k_, coef, work_, each ? steps_.data() : nullptr};
+            on_f([&](auto& f) { f.move(step.shrink, proposal); });
         } catch (Diverged& error) {
             if (counted) {
                 t_ -= 1;
-                if (averages()) f_->uncount();
+                if (averages()) f_->remove_from_average();
             }
             error.row = static_cast<std::ptrdiff_t>(i);
             throw;
@@ -161,10 +161,10 @@ public:
 
     void learn_one(Row<T> x, double y, double weight) {
         double* scores = s_one_.data();
-        learn(alone(x), &y, &weight, scores, averages() ? scores + outputs() : scores);
+        learn(as_matrix(x), &y, &weight, scores, averages() ? scores + outputs() : scores);
     }
     // The scores of one example; several threads may call it at a time, since it keeps no row.
-    std::vector<double> score_apart(Row<T> x) const {
+    std::vector<double> score_one(Row<T> x) const {
         const std::int64_t starts[] = {0, static_cast<std::int64_t>(x.count)};
         std::vector<double> s(outputs());
         scores({x.values, x.index, x.index ? starts : nullptr, 1, x.count}, averages(), s.data());
@@ -172,8 +172,8 @@ public:
     }
     // The scores of one example; its row is kept, since `learn` often follows with the same example. Only one thread
     // may call it at a time.
-    std::vector<double> score_one(Row<T> x) {
-        const Rows<T> X = alone(x);
+    std::vector<double> score_and_keep(Row<T> x) {
+        const Rows<T> X = as_matrix(x);
         check_form(X);
         f_->check_query(x);
         drop_block();
@@ -249,14 +249,14 @@ private:
     }
 
     // A matrix with x as its only row.
-    Rows<T> alone(Row<T> x) {
+    Rows<T> as_matrix(Row<T> x) {
         starts_[1] = static_cast<std::int64_t>(x.count);
         return {x.values, x.index, x.index ? starts_ : nullptr, 1, x.index ? 0 : x.count};
     }
 
-    void round(const Rows<T>& X, std::size_t i, double y, double weight, double* last, double* averaged) {
+    void round(const Rows<T>& X, std::size_t i, double y, double weight, double* current, double* averaged) {
         const double* s = begin_round(X, i);
-        for (std::size_t o = 0; o < outputs(); ++o) last[o] = s[o];
+        for (std::size_t o = 0; o < outputs(); ++o) current[o] = s[o];
         if (weight > 0) {
             finish_round(X, i, y, weight, averaged);
         } else if (averages()) {
@@ -281,21 +281,26 @@ private:
     void check_form(const Rows<T>& X) const {
         const std::size_t width = columns();
         if (!X.indices) {
-            if (X.columns != width) throw std::invalid_argument("wrong number of columns");
-            return;
+            if (X.columns == width) return;
+            throw std::invalid_argument("X has " + std::to_string(X.columns) + " columns, not " +
+                                        std::to_string(width));
         }
         bool inside = true;  // a negative index becomes a huge unsigned one
         for (std::int64_t e = X.starts[0]; e < X.starts[X.n]; ++e) {
             inside &= static_cast<std::uint32_t>(X.indices[e]) < width;
         }
-        if (!inside) throw std::invalid_argument("column index out of range");
+        if (inside) return;
+        const auto* bad = std::find_if(X.indices + X.starts[0], X.indices + X.starts[X.n],
+                                       [&](std::int32_t index) { return static_cast<std::uint32_t>(index) >= width; });
+        throw std::invalid_argument("a column index is " + std::to_string(*bad) + ", but there are " +
+                                    std::to_string(width) + " columns");
     }
 
     std::shared_ptr<const Loss> loss_;
     std::unique_ptr<RunningUpdate<T>> update_;
     std::unique_ptr<Function<T>> f_;
     Terms<T>* terms_;  // f_ as Terms; null if it is another function
-    Traits traits_;
+    FunctionTraits traits_;
     bool per_weight_;
     bool idle_without_slope_;  // is nothing to be done in a round where the slope is 0?
     std::int64_t t_ = 0;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/errors.hpp"
 #include "core/part.hpp"
@@ -54,7 +55,6 @@ public:
     virtual void load(const Store& store) = 0;
 };
 
-// What the loop may rely on.
 struct UpdateTraits {
     bool idle_without_slope = false;  // does it leave all as it is where there is no slope?
     bool per_weight = false;          // does every weight move by a step of its own, told by `step_each`?
@@ -113,6 +113,20 @@ protected:
     static double slope2(const Round& round) { return inner(round.slope, round.slope, round.outputs); }
     // |slope|^2 k(x, x); without `divide` k(x, x) counts as 1
     static double curvature(const Round& round, bool divide = true) { return slope2(round) * (divide ? round.kxx : 1); }
+};
+
+// How the steps eta_t decrease from round to round: not at all, as eta / t, or as eta / sqrt(t).
+class Schedule {
+public:
+    explicit Schedule(const std::string& name) : constant_(name == "constant"), linear_(name == "1/t") {}
+    // The number that divides a step size in round t: eta / eta_t.
+    double slowdown(double t) const { return constant_ ? 1 : linear_ ? t : std::sqrt(t); }
+    // Its square.
+    double slowdown2(double t) const { return constant_ ? 1 : linear_ ? t * t : t; }
+
+private:
+    bool constant_;
+    bool linear_;
 };
 
 // Updates that keep |f| within a radius, if there is one. They compute |f| from their own steps, which is right only if

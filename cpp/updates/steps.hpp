@@ -32,23 +32,18 @@ private:
 class Gradient final : public Projected {
 public:
     Gradient(double eta, double lam, const std::string& schedule, double radius)
-        : Projected(radius),
-          eta_(eta),
-          lam_(lam),
-          power_(schedule == "constant" ? 0
-                 : schedule == "1/t"    ? 1
-                                        : 0.5) {}
+        : Projected(radius), eta_(eta), lam_(lam), schedule_(schedule) {}
     Started<RunningUpdate> start(const Run& run) const override { return started(*this, run); }
     UpdateTraits traits() const override { return {.idle_without_slope = lam_ == 0}; }
     Step step(const Round& round, double* coef, Memory& memory) const {
-        const double eta = power_ == 0 ? eta_ : power_ == 1 ? eta_ / round.t : eta_ / std::sqrt(round.t);
+        const double eta = eta_ / schedule_.slowdown(round.t);
         return projected({1 - eta * lam_, along(round, eta * round.weight, coef)}, round, coef, memory);
     }
 
 private:
     double eta_;
     double lam_;
-    double power_;
+    Schedule schedule_;
 };
 
 class Pegasos final : public Projected {

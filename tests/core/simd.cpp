@@ -43,8 +43,8 @@ T number() {
 }
 
 template <class T>
-Vectors<T> numbers(std::size_t n) {
-    Vectors<T> values(n);
+AlignedVector<T> numbers(std::size_t n) {
+    AlignedVector<T> values(n);
     for (T& value : values) value = number<T>();
     return values;
 }
@@ -55,18 +55,18 @@ struct Sum {
     void operator+=(Real term) { value += term, size += std::abs(term); }
 };
 
-Real compare(Pair pair, Real x, Real z) {
-    return pair == Pair::product ? x * z : pair == Pair::square ? (x - z) * (x - z) : std::abs(x - z);
+Real compare(PairKind pair, Real x, Real z) {
+    return pair == PairKind::product ? x * z : pair == PairKind::square ? (x - z) * (x - z) : std::abs(x - z);
 }
 
-constexpr Pair pairs[] = {Pair::product, Pair::square, Pair::absolute};
+constexpr PairKind pairs[] = {PairKind::product, PairKind::square, PairKind::absolute};
 
 // Rows in tiles. Lanes without a row hold zeros.
 template <class T>
 struct Table {
     std::size_t rows, columns;
     std::size_t stride = (columns + 2) * lanes<T>, count = (rows + lanes<T> - 1) / lanes<T>;
-    Vectors<T> tiles = Vectors<T>(count * stride);
+    AlignedVector<T> tiles = AlignedVector<T>(count * stride);
 
     T& at(std::size_t i, std::size_t j) { return tiles[i / lanes<T> * stride + j * lanes<T> + i % lanes<T>]; }
     void fill() {
@@ -81,9 +81,9 @@ void check_dense(std::size_t rows, std::size_t columns, std::size_t queries) {
     Table<T> table{rows, columns};
     table.fill();
     const std::size_t width = table.count * lanes<T>, x_stride = columns + 1;
-    const Vectors<T> x = numbers<T>(queries * x_stride);
-    for (const Pair pair : pairs) {
-        Vectors<T> many(queries * width), one(width), last(lanes<T>);
+    const AlignedVector<T> x = numbers<T>(queries * x_stride);
+    for (const PairKind pair : pairs) {
+        AlignedVector<T> many(queries * width), one(width), last(lanes<T>);
         simd<T>().dense_many(pair, table.tiles.data(), table.stride, table.count, x.data(), x_stride, queries, columns,
                              nullptr, many.data(), width);
         for (std::size_t q = 0; q < queries; ++q) {
@@ -120,12 +120,12 @@ void check_sparse(std::size_t rows, std::size_t columns, std::size_t queries) {
         }
         starts.push_back(static_cast<std::int64_t>(values.size()));
     }
-    for (const Pair pair : pairs) {
-        Vectors<double> norms(width);
+    for (const PairKind pair : pairs) {
+        AlignedVector<double> norms(width);
         for (std::size_t i = 0; i < rows; ++i) {
             for (std::size_t j = 0; j < columns; ++j) norms[i] += static_cast<double>(compare(pair, 0, table.at(i, j)));
         }
-        Vectors<T> many(queries * width), one(width);
+        AlignedVector<T> many(queries * width), one(width);
         const auto run = [&](std::size_t first, std::size_t n, T* out) {
             simd<T>().sparse_many(pair, table.tiles.data(), table.stride, table.count, values.data(), index.data(),
                                   starts.data() + first, n, norms.data(), out, width);
@@ -140,7 +140,7 @@ void check_sparse(std::size_t rows, std::size_t columns, std::size_t queries) {
                     sum.size += x[q * columns + j] * x[q * columns + j] + 2 * std::abs(table.at(i, j));
                 }
                 expect(near(one[i], sum.value, sum.size, columns + 8), "sparse_many");
-                expect(pair == Pair::product || one[i] >= 0, "sign of sparse_many");
+                expect(pair == PairKind::product || one[i] >= 0, "sign of sparse_many");
                 expect(same(one[i], many[q * width + i]), "sparse_many for several queries");
             }
         }
@@ -179,7 +179,7 @@ void check_flags(std::size_t rows, std::size_t columns, std::size_t queries) {
     expect(whole == !any, "answer of pack");
     Table<T> table{rows, columns};
     const std::size_t width = table.count * lanes<T>;
-    Vectors<Word<T>> tiles(width * words);
+    AlignedVector<Word<T>> tiles(width * words);
     for (std::size_t i = 0; i < rows; ++i) {
         for (std::size_t j = 0; j < columns; ++j) table.at(i, j) = X[i * columns + j];
         for (std::size_t w = 0; w < words; ++w) {
@@ -191,8 +191,8 @@ void check_flags(std::size_t rows, std::size_t columns, std::size_t queries) {
     const FlagBits<T> flags{tiles.data(), mask.data(), ones.data() + rows * words, words, others.data()};
     T shaped[table_size];
     for (T& value : shaped) value = number<T>();
-    for (const Pair pair : pairs) {
-        Vectors<T> sums(queries * width), looked_up(queries * width);
+    for (const PairKind pair : pairs) {
+        AlignedVector<T> sums(queries * width), looked_up(queries * width);
         simd<T>().dense_many(pair, table.tiles.data(), table.stride, table.count, x, columns, queries, others.size(),
                              &flags, sums.data(), width);
         const bool can_look_up = columns < table_size;
@@ -217,7 +217,7 @@ template <class T>
 void check_transposed(std::size_t rows, std::size_t columns) {
     Table<T> table{rows, columns};
     table.fill();
-    const Vectors<T> v = numbers<T>(table.count * lanes<T>);
+    const AlignedVector<T> v = numbers<T>(table.count * lanes<T>);
     std::vector<T> out(columns);
     simd<T>().transposed(table.tiles.data(), table.stride, table.count, v.data(), columns, out.data());
     for (std::size_t j = 0; j < columns; ++j) {
@@ -235,12 +235,12 @@ void check_decay(std::size_t n, std::size_t rows) {
     constexpr Real smallest = sizeof(T) == 4 ? 0x1p-119L : 0x1p-1015L;
     const T rate = T(0.7);
     const std::size_t stride = n + 3;
-    Vectors<T> v(rows * stride);
+    AlignedVector<T> v(rows * stride);
     for (T& value : v) value = static_cast<T>(std::exp(20 * source.uniform() - 12));
     v[0] = 0;
     v[n / 2] = std::numeric_limits<T>::infinity();
     v[n - 1] = std::numeric_limits<T>::quiet_NaN();
-    const Vectors<T> before = v;
+    const AlignedVector<T> before = v;
     simd<T>().decay(v.data(), n, rows, stride, rate);
     for (std::size_t i = 0; i < v.size(); ++i) {
         T alone = before[i];
@@ -264,7 +264,7 @@ void check_decay(std::size_t n, std::size_t rows) {
 template <class T>
 void check_sincos(std::size_t n) {
     const T scale = T(0.3);
-    Vectors<T> q(n), cos(n), sin(n);
+    AlignedVector<T> q(n), cos(n), sin(n);
     for (T& value : q) value = static_cast<T>(std::exp(20 * source.uniform() - 3)) * number<T>();
     if (n > 3) q[1] = std::numeric_limits<T>::infinity(), q[2] = std::numeric_limits<T>::quiet_NaN();
     simd<T>().sincos(q.data(), n, scale, cos.data(), sin.data());
@@ -302,9 +302,9 @@ void check_vectors(std::size_t n) {
 
 template <class T>
 void check_hadamard(std::size_t n) {
-    Vectors<T> v(n);
+    AlignedVector<T> v(n);
     for (T& value : v) value = static_cast<T>(source.below(17)) - 8;
-    const Vectors<T> before = v;
+    const AlignedVector<T> before = v;
     simd<T>().hadamard(v.data(), n);
     for (std::size_t i = 0; i < n; ++i) {
         T sum = 0;
@@ -315,7 +315,7 @@ void check_hadamard(std::size_t n) {
 
 void check_triangular(std::size_t n) {
     const std::size_t stride = n + 5;
-    Vectors<double> L = numbers<double>(n * stride);
+    AlignedVector<double> L = numbers<double>(n * stride);
     for (std::size_t j = 0; j < n; ++j) L[j * stride + j] = 3 + number<double>();
     const auto b = numbers<double>(n);
     auto y = b, u = b;
@@ -344,9 +344,9 @@ template <class T>
 void check_search(std::size_t n) {
     constexpr std::size_t size = 9;
     const auto nodes = numbers<double>(size * size), b = numbers<double>(n);
-    Vectors<T> k(n);
+    AlignedVector<T> k(n);
     for (T& value : k) value = static_cast<T>(source.uniform());
-    Vectors<double> out(n);
+    AlignedVector<double> out(n);
     const double a = 0.4;
     simd<T>().interpolated(nodes.data(), size, a, b.data(), k.data(), n, out.data());
     double least = b[0];

@@ -25,13 +25,13 @@ INLINE WideWord<T> count_bits(WideWord<T> v) {
 }
 
 // The bits to be counted: z and x for products, z xor x within mask for distances. x is within mask.
-template <Pair pair, class T>
+template <PairKind pair, class T>
 INLINE WideWord<T> combined_bits(WideWord<T> z, WideWord<T> mask, WideWord<T> x) {
-    return pair == Pair::product ? z & x : (z & mask) ^ x;
+    return pair == PairKind::product ? z & x : (z & mask) ^ x;
 }
 
 // In registers: adds how many such bits there are.
-template <Pair pair, size_t G, size_t parts, size_t Q, class T>
+template <PairKind pair, size_t G, size_t parts, size_t Q, class T>
 INLINE void add_flags(const FlagBits<T>& flags, size_t tile, size_t query, WideWord<T> (&sum)[G][parts][Q]) {
     constexpr WideWord<T> zero = {};
     const size_t words = flags.words;
@@ -85,7 +85,7 @@ struct Numbers {
 #endif
 };
 
-template <Pair pair, size_t G, size_t Q, class T>
+template <PairKind pair, size_t G, size_t Q, class T>
 void look_up_block(const FlagBits<T>& flags, const Numbers<T>& numbers, size_t tile, size_t query, T* out,
                    size_t out_stride) {
     constexpr size_t parts = lanes<T> / width<T>;
@@ -101,11 +101,11 @@ void look_up_block(const FlagBits<T>& flags, const Numbers<T>& numbers, size_t t
 }
 
 template <class T>
-void look_up(Pair which, const FlagBits<T>& flags, const T* table, size_t count, size_t queries, T* out,
+void look_up(PairKind which, const FlagBits<T>& flags, const T* table, size_t count, size_t queries, T* out,
              size_t out_stride) {
     constexpr size_t most_tiles = ONKEL_VECTOR_BYTES == 64 ? 4 : 1;  // the table is in registers too
     const Numbers<T> numbers(table);
-    with_pair(which == Pair::absolute ? Pair::square : which, [&]<Pair pair>() {
+    with_pair(which == PairKind::absolute ? PairKind::square : which, [&]<PairKind pair>() {
         in_blocks<most_tiles>(count, [&]<size_t G>(size_t t) INLINE_LAMBDA {
             in_blocks<many_queries>(queries, [&]<size_t Q>(size_t q) INLINE_LAMBDA {
                 look_up_block<pair, G, Q>(flags, numbers, t, q, out + q * out_stride + t * lanes<T>, out_stride);

@@ -13,14 +13,16 @@ constexpr size_t many_tiles = ONKEL_VECTOR_BYTES == 64 ? 6 : ONKEL_VECTOR_BYTES 
 constexpr size_t many_queries = ONKEL_VECTOR_BYTES == 64 ? 4 : 3;
 
 template <class Call>
-INLINE void with_pair(Pair pair, Call call) {
+INLINE void with_pair(PairKind pair, Call call) {
     switch (pair) {
-        case Pair::product:
-            return call.template operator()<Pair::product>();
-        case Pair::square:
-            return call.template operator()<Pair::square>();
-        case Pair::absolute:
-            return call.template operator()<Pair::absolute>();
+        case PairKind::product:
+            return call.template operator()<PairKind::product>();
+        case PairKind::square:
+            return call.template operator()<PairKind::square>();
+        case PairKind::absolute:
+            return call.template operator()<PairKind::absolute>();
+        case PairKind::cauchy:
+            return;  // has no vector code
     }
 }
 

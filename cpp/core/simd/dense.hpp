@@ -38,14 +38,14 @@ INLINE Wide<T> add_times_broadcast(Wide<T> sum, Wide<T> v, const T* x) {
 #endif
 }
 
-template <Pair pair, class T>
+template <PairKind pair, class T>
 INLINE Wide<T> add_difference(Wide<T> sum, Wide<T> difference) {
-    return sum + (pair == Pair::square ? difference * difference : absolute<T>(difference));
+    return sum + (pair == PairKind::square ? difference * difference : absolute<T>(difference));
 }
 
-template <Pair pair, class T>
+template <PairKind pair, class T>
 INLINE Wide<T> add_pair(Wide<T> sum, const T* x, Wide<T> z) {
-    if constexpr (pair == Pair::product) return add_times_broadcast<T>(sum, z, x);
+    if constexpr (pair == PairKind::product) return add_times_broadcast<T>(sum, z, x);
     return add_difference<pair, T>(sum, minus_broadcast<T>(z, x));
 }
 
@@ -62,15 +62,15 @@ INLINE Wide<T> add_times(Wide<T> sum, Wide<T> v, Wide<T> x) {
 #endif
 }
 
-template <Pair pair, class T>
+template <PairKind pair, class T>
 INLINE Wide<T> add_pair(Wide<T> sum, Wide<T> x, Wide<T> z) {
-    if constexpr (pair == Pair::product) return add_times<T>(sum, z, x);
+    if constexpr (pair == PairKind::product) return add_times<T>(sum, z, x);
     return add_difference<pair, T>(sum, z - x);
 }
 
 // One chain of additions over the features for each row and query, whatever the size of the block; counted flags begin
 // it. Not inlined: where all sizes lie in one function, their many registers are saved on the way to each of them.
-template <Pair pair, size_t G, size_t Q, class T>
+template <PairKind pair, size_t G, size_t Q, class T>
 NOT_INLINE void dense_block(const T* tiles, size_t stride, const T* x, size_t x_stride, size_t columns,
                             const FlagBits<T>* flags, size_t tile, size_t query, T* out, size_t out_stride) {
     constexpr size_t parts = lanes<T> / width<T>;
@@ -116,7 +116,7 @@ NOT_INLINE void dense_block(const T* tiles, size_t stride, const T* x, size_t x_
 }
 
 // Queries inside: the tiles of a block stay in the cache for all of them.
-template <Pair pair, size_t most_tiles, size_t most_queries, class T>
+template <PairKind pair, size_t most_tiles, size_t most_queries, class T>
 INLINE void dense_blocks(const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
                          size_t columns, const FlagBits<T>* flags, T* out, size_t out_stride) {
     in_blocks<most_tiles>(count, [=]<size_t G>(size_t t) INLINE_LAMBDA {
@@ -128,17 +128,17 @@ INLINE void dense_blocks(const T* tiles, size_t stride, size_t count, const T* x
 }
 
 template <class T>
-void dense(Pair which, const T* tiles, size_t stride, size_t count, const T* x, size_t columns, T* out) {
+void dense(PairKind which, const T* tiles, size_t stride, size_t count, const T* x, size_t columns, T* out) {
     constexpr const FlagBits<T>* no_flags = nullptr;
-    with_pair(which, [=]<Pair pair>() {
+    with_pair(which, [=]<PairKind pair>() {
         dense_blocks<pair, single_tiles, 1>(tiles, stride, count, x, 0, 1, columns, no_flags, out, 0);
     });
 }
 
 template <class T>
-void dense_many(Pair which, const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride, size_t queries,
-                size_t columns, const FlagBits<T>* flags, T* out, size_t out_stride) {
-    with_pair(which, [=]<Pair pair>() {
+void dense_many(PairKind which, const T* tiles, size_t stride, size_t count, const T* x, size_t x_stride,
+                size_t queries, size_t columns, const FlagBits<T>* flags, T* out, size_t out_stride) {
+    with_pair(which, [=]<PairKind pair>() {
         dense_blocks<pair, many_tiles, many_queries>(tiles, stride, count, x, x_stride, queries, columns, flags, out,
                                                      out_stride);
     });
