@@ -83,7 +83,7 @@ def catalogue() -> list[Entry]:
     """
     found: dict[str, dict[str, type[Estimator]]] = {}
     for name, cls in Estimator.registry.items():
-        if not cls.paper:
+        if not _names_its_paper(cls):
             continue
         found.setdefault(name.removesuffix(_ENDINGS[cls.task]), {})[cls.task] = cls
     entries = []
@@ -92,6 +92,13 @@ def catalogue() -> list[Entry]:
         aliases = tuple(dict.fromkeys(alias for cls in kinds for alias in cls.aliases))
         entries.append(Entry(name, classes, aliases, kinds[0].paper, kinds[0].cost))
     return entries
+
+
+def _names_its_paper(cls: type[Estimator]) -> bool:
+    """Is it an algorithm of a paper? A subclass of a known estimator is one only if it names a paper itself."""
+    names = [base for base in cls.__mro__ if "paper" in vars(base)]
+    parent = next((base for base in cls.__mro__[1:] if base in Estimator.registry.values()), None)
+    return bool(cls.paper) and (parent is None or not issubclass(parent, names[0]))
 
 
 def find(name: str) -> Entry:

@@ -350,6 +350,7 @@ class _AdaRaker(_Raker):
     """Several Rakers, which restart at different times."""
 
     eta: float = 10.0
+    paper: ClassVar[str] = SHEN
     cost: ClassVar[str] = "m D (d + log t)"
 
     def _engine(self, run: Mapping[str, Any], outputs: int, keys: Array) -> Any:
