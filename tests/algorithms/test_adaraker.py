@@ -34,10 +34,10 @@ def features(X, seed=0, kernels=KERNELS):
 @pytest.mark.parametrize(("eta", "lam"), [(0.7, 0.0), (10.0, 0.02)])
 def test_adaraker_is_its_box(kind, eta, lam):
     stream, outputs = STREAMS[kind]
-    X, y = stream()
+    X, y = stream(320)  # long enough for nine instances
     for loss in ("squared", "absolute") if kind == "regression" else ("logistic", "hinge"):
         run, inner, _ = adaraker(features(X, 5), y, outputs=outputs, eta=eta, lam=lam, loss=loss)
-        assert len(y) >= 200 and run.W.shape[1] == 9
+        assert len(y) >= 300 and run.W.shape[1] == 9
         model = make(kind, eta=eta, lam=lam, loss=loss, random_state=5)
         for start in range(0, len(y), 32):
             part = slice(start, start + 32)
