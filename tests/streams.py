@@ -37,7 +37,7 @@ def inputs(rounds=ROUNDS, seed=0, form="dense"):
     if form == "float32":
         return X.astype(np.float32)
     X[generator.random(X.shape) < 0.5] = 0
-    X[:, 0] += 0.1  # no row is all zeros, no two rows are equal
+    X[:, 0] += np.linspace(0.05, 0.15, rounds)  # no row is all zeros, no two rows are equal
     more, share = {"sparse": (12, 0.1), "wide": (1500, 0.004)}[form]
     rest = 0.2 * generator.normal(size=(rounds, more)) * (generator.random((rounds, more)) < share)
     return sp.csr_array(np.hstack([X, rest]))

@@ -174,7 +174,7 @@ def test_strangers_cannot_learn_together() -> None:
     pa = onkel.PAClassifier().partial_fit(STREAM.X, STREAM.y)
     with pytest.raises(ValueError, match="same explicit features"):
         together.learn([pa, pa], STREAM.X, STREAM.y)
-    with pytest.raises(ValueError, match="only once"):
+    with pytest.raises(ValueError, match="named twice"):
         together.learn([fogd, fogd], STREAM.X, STREAM.y)
     fogd.partial_fit(STREAM.X, STREAM.y)  # nobody is thought to be learning still
 
