@@ -1,4 +1,4 @@
-// What budgets share: room for a number of terms, and what is asked of the terms.
+// What several budgets use: the test whether the budget is full, and functions that choose a term.
 #pragma once
 
 #include <algorithm>

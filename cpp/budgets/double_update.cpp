@@ -10,7 +10,7 @@ namespace onkel {
 
 namespace {
 
-constexpr double ridge = 1e-10;  // as RIDGE in onkel/budgets/double_update.py
+constexpr double ridge = 1e-10;  // as SOLUTION_RIDGE in onkel/budgets/double_update.py
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double sign(double v) { return (v > 0) - (v < 0); }

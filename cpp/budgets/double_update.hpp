@@ -45,8 +45,7 @@ public:
 struct Box {
     template <class T>
     explicit Box(const Terms<T>& f);
-    // The v nearest to this one whose coefficients a - v stay in their boxes, and which takes all of term j. Is it
-    // another?
+    // Clips v so that all a - v stay in their boxes and that of term j becomes 0. Returns whether v was clipped.
     bool clip(std::vector<double>& v, std::size_t j) const;
 
     std::vector<double> a;
@@ -63,8 +62,8 @@ public:
     std::size_t n() const { return K_.n(); }
     const Square& matrix() const { return K_; }
     std::vector<double> times(const std::vector<double>& v) const;
-    // v'Kv for v_j / P_jj times row j of P, the inverse with the ridge, cut off where boxes end. Uncut, Kv would be
-    // zero but at j, so that only what was cut off adds to it.
+    // v'Kv for v = u clipped to the boxes, where u = (v_j / P_jj) * row j of P, the inverse of K with the ridge.
+    // (K + ridge) u is 0 except at j, so only entry j and the clipped entries contribute.
     double length2(const std::vector<double>& v, std::size_t j, const double* row) const;
 
     // A term of this kernel row has entered the expansion, or one has left it.
@@ -114,7 +113,7 @@ private:
     void make_room(Terms<T>& f, Memory<T>& memory, Workspace<T>& work) const;
     template <class T>
     std::size_t victim(const Terms<T>& f, const Box& box, Memory<T>& memory) const;
-    // What the nearest of term j would take over.
+    // The change of the coefficient of the term nearest to j when j is removed.
     template <class T>
     double to_nearest(const Terms<T>& f, const Box& box, std::size_t j, const Neighbours<T>& neighbours) const;
     // The v of giving up term j; from P = K^-1 where a rough answer will do.

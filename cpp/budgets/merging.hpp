@@ -17,7 +17,7 @@ namespace onkel {
 // Over budget, the smallest term and the one that suits it best become one term between them.
 class Merge final : public Budget {
 public:
-    // Room for the search of a partner.
+    // Scratch arrays for the search of a partner.
     struct Partners : PartMemory {
         using PartMemory::PartMemory;
         // WD of each of the others.
@@ -51,7 +51,7 @@ private:
 // The terms are twins, points that stand for examples of both labels, and f is the SVM on them.
 class TwinVectors final : public Budget {
 public:
-    // What is known of pairs of terms: nothing that the terms would not tell again.
+    // Kernel values and squared distances of pairs of terms: a cache that can be computed again from the terms.
     template <class T>
     struct Memory : PartMemory {
         using PartMemory::PartMemory;

@@ -23,7 +23,7 @@ public:
         void save(Store& store) const { span.save(store); }
         void load(const Store& store, std::size_t terms) { span.load(store, terms); }
 
-        // A new term, unless it depends on those there are: then its step goes to them. Is there a new one?
+        // Adds a term, or if it is in the span of the terms, projects it on them. Returns whether a term was added.
         bool append_or_project(Terms<T>& f, const Proposal<T>& proposal);
         // Term i leaves; its projection on the others stays.
         void remove_and_project(Terms<T>& f, std::size_t i, Workspace<T>& work);

@@ -35,7 +35,7 @@ private:
     std::size_t budget_;
 };
 
-// The memory of budgets that draw who leaves.
+// The memory of budgets that draw the term to remove.
 struct Draws : PartMemory {
     Draws(const Budget&, const Run& run) : random(run.seed, "removal") {}
     void save(Store& store) const { store.put("budget.random", random.state); }

@@ -1,4 +1,5 @@
-// Budgets that know f at every stored example, and remove the term whose example misses it least. The definitions are
+// Budgets that know f at every stored example, and remove a term that is not needed to classify examples well. The
+// definitions are
 // in onkel/budgets/scored.py.
 #pragma once
 

@@ -36,7 +36,7 @@ public:
         return row_of(f, f.basis.row(i, work));
     }
 
-    // Kernel values come out alike, bit by bit, while this stays.
+    // As long as this number is the same, kernel values computed again are equal bit for bit.
     std::size_t version(const Terms<T>& f) {
         if constexpr (std::is_same_v<T, double>) {
             return f.basis.version();
@@ -62,7 +62,7 @@ public:
     void widen(std::size_t columns) {
         if (table_) table_->widen(columns);
     }
-    // The expansion was loaded; it has `terms`, of which the state of the budget tells as many as `known`.
+    // Called after loading: the expansion has `terms` terms, the saved state of the budget has `known`.
     void load(std::size_t known, std::size_t terms) {
         if (known != terms) Store::refuse("budget", "knows other terms");
         table_.reset();  // made again when it is needed

@@ -12,7 +12,7 @@ namespace onkel {
 
 class WeightedSvm {
 public:
-    // Brings v, which begins where the caller left it, to the optimum; returns b.
+    // Moves v from its current value to the optimum; returns b.
     double solve(const Square& K, bool bias, double precision);
 
     std::vector<double> low, high, v;
@@ -23,7 +23,7 @@ private:
     void take_steps(const Square& K);
     void solve_free(const Square& K);
     double constant();
-    // Is no condition missed by more than may be? Computes up and down.
+    // Is no KKT condition violated by more than the tolerance? Computes up and down.
     bool is_solved();
     double end(std::size_t i, double change) const;
     double room(std::size_t i, double change) const;

@@ -80,17 +80,17 @@ def smallest_term(f: Terms) -> int:
 
 
 def norm_bound(budget: int) -> float:
-    """U = sqrt((B + 1) / ln(B + 1)) / 4 for the budget B: competitors up to this norm are covered by the Forgetron."""
+    """U = sqrt((B + 1) / ln(B + 1)) / 4: for budget B the Forgetron's bound holds for competitors |g| <= U."""
     return math.sqrt((budget + 1) / math.log(budget + 1)) / 4
 
 
 def own_output(coef: Array) -> Array:
-    """The output of each term's label, for perceptron steps: the class with a positive coefficient; 0 if one output."""
+    """The class of each term's example (0 if one output), read from `coef`; right for perceptron steps only."""
     return np.argmax(coef, axis=1) if coef.shape[1] > 1 else np.zeros(len(coef), dtype=int)
 
 
 def own_margins(coef: Array, scores: Array) -> Array:
-    """The margin of each term's own example, given its scores; its label follows from `coef`, for perceptron steps."""
+    """The margin of each term's own example, from its scores; labels are read from `coef` (see `own_output`)."""
     return margins(scores, own_output(coef) if coef.shape[1] > 1 else np.sign(coef[:, 0]))
 
 

@@ -24,8 +24,8 @@ class Forget(Bounded):
     U = sqrt((B+1) / ln(B+1)) / 4.
     "self-tuned": only when over budget, f is multiplied by the largest phi in (0, 1] with
     Psi(s phi, phi mu) + Q <= (15/32) M, where Psi(a, b) = a^2 + 2 a (1 - b). Here s is the |coefficient| of the oldest
-    term r, mu the margin of its example after the new term entered, M the number of updates, and Q the sum of the Psi
-    of earlier removals.
+    term r, mu = y_r f(x_r) after the new term entered (several classes: the score of its class, not its margin), M the
+    number of updates, and Q the sum of the Psi of earlier removals.
     `absolute` takes mu = |f(x_r)| (regression). phi solves a quadratic equation; `legacy_root` takes its wrong root, as
     the program released by the authors of lu2017scalable does by mistake.
     """

@@ -1,6 +1,6 @@
 """Budgets that project a new or a removed term on the span of the terms that stay.
 
-`Project`, `ProjectSmallest` and `Refit("projecting")` keep a factorisation of the kernel matrix in their memory
+`Project`, `ProjectSmallest` and `Refit(variant="projecting")` keep a factorisation of the kernel matrix in their memory
 (`linalg.Factor`). They never store an example x for which k(x, .) is in the span of the terms (a duplicate, say), as
 the terms express its step exactly.
 """

@@ -70,7 +70,8 @@ def ranked(values: Array, born: Array, count: int) -> Array:
 
 
 class Compress(Budget):
-    """Every term enters; then terms are removed, with an error of at most error * (eta_t / eta_1)^2 per round.
+    """A new term enters unless it is in the span of the others. Then terms are removed, with an error of at most error
+    * (eta_t / eta_1)^2 per round.
 
     eta_t, the step size of round t, is constant or proportional to 1 / t or 1 / sqrt(t), as `schedule` says.
     """
@@ -339,10 +340,10 @@ class AlmostLinearDependence(Budget):
     """An example becomes a term if its squared distance to the span of the terms exceeds `nu` (KRLS).
 
     The coefficients are the least-squares solution with every example replaced by its projection. Let a = K^-1 k(x), C
-    the inverse of the sum of a a' over the earlier examples, and coef the residual y - f(x) (from Defer()). A new term
-    gets the coefficient coef / distance^2, and the others move by -a times that. Without a new term, all move by
-    K^-1 C a coef / (1 + a' C a). Examples with residual 0 change C, too, and may become terms. Once there are `budget`
-    terms, no further term is added, and every example is replaced by its projection.
+    the inverse of the sum of a a' over the earlier examples, and coef the residual y - f(x) times the sample weight
+    (from Defer()). A new term gets the coefficient coef / distance^2, and the others move by -a times that. Without a
+    new term, all move by K^-1 C a coef / (1 + a' C a). Examples with residual 0 change C, too, and may become
+    terms. Once there are `budget` terms, no further term is added, and every example is replaced by its projection.
     """
 
     nu: float = 0.01

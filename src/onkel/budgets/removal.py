@@ -74,7 +74,10 @@ class RemoveOldest(Replace):
 
 
 class ReplaceSmallest(Replace):
-    """When full, the term with the least |coef| is removed; the oldest among equals."""
+    """When full, the term with the least |coef| is removed; the oldest among equals.
+
+    Unlike `RemoveSmallest`, it ignores k(x, x) and always keeps the new term.
+    """
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:

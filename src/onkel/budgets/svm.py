@@ -13,7 +13,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 LAPS = 1000  # most iterations in a round; hard problems take about 50
 EPSILON = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
-SETTLED = 1e-13  # a weight this near to a bound or corner (see `WeightedSvm`), relative to the largest, is set to it
+SETTLED = 1e-13  # a weight within this times the largest of a bound or corner (see `WeightedSvm`) is set to it
 BALANCED = 1e-12  # sums whose relative difference is less are equal except for rounding
 
 
@@ -22,9 +22,10 @@ def weighted_svm(K: Array, low: Array, high: Array, v: Array, bias: bool, precis
 
     With `bias`, the v_i must also sum to 0; without `bias`, b is 0.
     This is the dual of the SVM with v_i = alpha+_i - alpha-_i, 0 <= alpha+_i <= high_i and 0 <= alpha-_i <= -low_i.
-    The dual maximises sum_i (alpha+_i + alpha-_i) - v'Kv / 2. For a given v_i the sum is largest if alpha+_i or
-    alpha-_i is at its upper bound. The argument v is the starting point. SMO steps and Newton steps on the free weights
-    take turns until no KKT condition is violated by more than `precision`, or than rounding if that is larger.
+    The dual maximises sum_i (alpha+_i + alpha-_i) - v'Kv / 2. For a given v_i the largest
+    alpha+_i + alpha-_i is high_i - low_i - |v_i - low_i - high_i|. The argument v is the starting point. SMO steps and
+    Newton steps on the free weights take turns until no KKT condition is violated by more than `precision`, or than
+    rounding if that is larger.
     """
     if bias and not (low.any() and high.any()):  # one label only
         return np.zeros(len(v)), 0.0
@@ -52,7 +53,7 @@ class WeightedSvm:
         self.size = float(np.abs(v).max())  # the largest |v_i| so far
 
     def take_steps(self) -> None:
-        """SMO steps, each on one weight or, with a bias, on a pair chosen by its gain; at most one step per weight."""
+        """SMO steps, each on one weight or, with a bias, on a pair chosen by its gain; at most len(v) steps."""
         floor = max(1e-12 * self.diagonal.max(), TINY)
         for _ in self.v:
             up, down = self._kkt_bounds()

@@ -11,7 +11,8 @@ from types import FrameType
 class Interrupts:
     """Delays signals while examples are learned, so that the saved model and its place in the stream agree.
 
-    The first signal raises KeyboardInterrupt after the current block of examples; a second one ends the run at once.
+    The first signal raises KeyboardInterrupt at once or, while a block is learned, after that block. A second one ends
+    the run at once.
     """
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ def check(read: str, **written: Path | None) -> None:
             continue
         folder = path.absolute().parent
         if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise Problem(f"the {what} cannot be written to {path}; name a file in a folder that exists")
+            raise Problem(f"the {what} cannot be written to {path}; name a file in a folder that you can write to")
         other = taken.setdefault(path.resolve(), f"the {what}")
         if other != f"the {what}" and (path.is_file() or not path.exists()):  # /dev/null may be named twice
             raise Problem(f"the {what} would be written over {other}, {path}; name another file")

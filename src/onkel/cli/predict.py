@@ -27,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="a file that onkel run, onkel tune or save wrote")
     source.add_input(parser, labelled=False)
     add = parser.add_argument_group("output").add_argument
-    add("--scores", action="store_true", help="after each prediction the scores of the classes, separated by tabs")
+    add("--scores", action="store_true", help="also the score (two classes) or the scores of all classes")
     add("--json", action="store_true", help="one JSON object a line")
     add("--quiet", action="store_true", help="no error at the end")
 

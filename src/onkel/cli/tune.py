@@ -50,7 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="try these values of a parameter instead, such as eta=0.1,1; may be repeated",
     )
     add("--set", type=models.setting, action="append", default=[], metavar="NAME=VALUE", help="fix a parameter")
-    add("--cost", type=above_zero, default=10.0, metavar="RUNS", help="what it may cost, in single runs (default 10)")
+    add("--cost", type=above_zero, default=10.0, metavar="RUNS", help="total work, in runs over the data (default 10)")
     add("--limit", type=positive, metavar="N", help="learn only the first N examples")
     add("--seed", type=whole, default=0, metavar="S", help="of the order and of random choices (default 0)")
     add("--jobs", type=jobs, metavar="N", help="settings side by side; -1: one for each core (default 1)")

@@ -94,7 +94,7 @@ class OfRow(Exception):
 
     Parameters
     ----------
-    facts : what the subclass needs for its sentence
+    facts : the arguments of the subclass, from which it builds its message
     row : number of the row in its table, if known
     """
 
@@ -120,7 +120,7 @@ class TooLarge(OfRow, ValueError):
 
     Parameters
     ----------
-    what, value : the number, in words that its value completes: "k(x, x) =", "a target of"
+    what, value : a number, and the words before it in the message, such as "k(x, x) =" or "a target of"
     use : what it is too large for: "for the kernel"
     row : number of the row, if known
     """
@@ -163,7 +163,7 @@ class Interrupted(KeyboardInterrupt):
     Parameters
     ----------
     rows : rows of the call that were learned
-    of : rows that it had
+    of : rows of the call
     """
 
     def __init__(self, rows: int, of: int) -> None:

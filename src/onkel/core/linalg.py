@@ -21,7 +21,8 @@ RIDGE = 1e-15  # added to the diagonal of K, relative to it: more would show in 
 
 
 class Factor:
-    """The Cholesky factor of the kernel matrix of the terms. Vectors passed in or out are in the order of slots.
+    """The Cholesky factor of the kernel matrix of the terms. Vectors passed in or out are in the order of slots: slot i
+    is row i of the table of stored examples.
 
     `dependent` is used in place of DEPENDENT: 0 if K includes a ridge, which makes all terms independent.
     """
@@ -101,7 +102,7 @@ class Factor:
         return np.asarray((W.T @ W)[np.ix_(place, place)])
 
     def inverse_columns(self, slots: Array) -> Array:
-        """The columns of L^-1 that belong to these terms: K^-1[slots, slots] is their Gram matrix."""
+        """The columns of L^-1 (not of K^-1) that belong to these terms; their Gram matrix is K^-1[slots, slots]."""
         return np.asarray(self._inverse()[:, [self._place(slot) for slot in slots]])
 
     def refresh(self, matrix: Callable[[], Array]) -> None:

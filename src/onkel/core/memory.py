@@ -21,7 +21,7 @@ from onkel.core.run import Run
 
 
 def begin(part: Any, run: Run) -> Memory:
-    """The initial memory of an update or a budget."""
+    """The initial memory of an update, a budget or a map."""
     memory: Memory = part.start(run)
     if not isinstance(memory, dict):
         raise TypeError(f"{part!r}.start must return a dictionary, got {memory!r}")

@@ -52,7 +52,7 @@ class Sums:
         return np.where(varies, (differences - self.mean) / np.where(varies, deviation, 1.0), 0.0)
 
     def rows(self, which: slice) -> Sums:
-        """Those at some of several points."""
+        """The sums at the points that the slice selects."""
         return Sums(self.count[which], self.sums[which], self.squares[which])
 
 
@@ -74,7 +74,7 @@ class Moments:
         return Sums(self.count, self.sums, self.squares)
 
     def mean_at(self, sums: Sums) -> Array:
-        """The mean at the points of `sums`, which are of this object; 0 before the first row."""
+        """The mean of the columns at each point of `sums`, which must come from this object; 0 before the first row."""
         return sums.mean + np.where(sums.count > 0, self.first, 0.0)
 
     def begin(self, row: Array) -> None:

@@ -36,8 +36,8 @@ class Segment:
 def drift(n: int = SEGMENT, seed: int = 0, *, turns: float = 1.0, noise: float = 0.05) -> Stream:
     """Points of a square, labelled by the sides of a wavy line that turns while the stream runs.
 
-    The speed depends on n. With `load("drift", n=n)` the line turns once in 3000 rows, so n rows are the beginning of a
-    longer stream.
+    Here the line makes `turns` turns in n rows. With `load("drift", n=n)` the line turns once in 3000 rows, so n rows
+    are the beginning of a longer stream.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ class Stream:
         return some
 
     def split(self, share: float = 0.2, *, seed: int = 0) -> tuple[Stream, Stream]:
-        """A part to learn from, and a random share (of an `ordered` stream the last) to test on."""
+        """A part to learn from and a part to test on: a random share, or the last rows of an `ordered` stream."""
         if not 0 < share < 1:
             raise ValueError(f"the share to hold out must lie between 0 and 1, got {share}")
         held = min(max(1, round(share * len(self))), len(self) - 1)

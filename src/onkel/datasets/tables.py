@@ -76,8 +76,8 @@ class Schema:
     features : names of the feature columns, in the order of the model's features; None: not known yet.
     texts : those of them that hold texts.
     words : the feature of each (column, text), with "onehot".
-    sums, counts : of the values of each feature column so far.
-    labels : what the targets of the first block are: "i" whole numbers, "f" real numbers, "U" texts.
+    sums, counts : of the values of each column of numbers so far.
+    labels : dtype kind of the targets of the first block: "i" whole numbers, "f" real numbers, "U" texts.
     """
 
     target: str | None = None

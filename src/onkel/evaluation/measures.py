@@ -1,7 +1,7 @@
 """Measures of predictions beyond mistakes and squared errors: `MEASURES` has them by name.
 
-Each is updated with the predictions of a block and returns its value over all predictions so far. It is NaN for the
-other task, or if the learner does not give the scores or probabilities that it needs.
+Each is updated with the predictions of a block and returns its value over all predictions so far. It is NaN if the
+measure is not for this task, or if the learner does not give the scores or probabilities it needs.
 """
 
 from __future__ import annotations

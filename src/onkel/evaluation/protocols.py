@@ -28,8 +28,9 @@ class Answers:
     Parameters
     ----------
     predicted : labels, or numbers.
-    scores : (n,) for two classes, the larger the more likely is the second; (n, m) for more; None if it gives none.
-        Of river, and of scikit-learn without `decision_function`, they are probabilities; else > 0 means the second.
+    scores : (n,) for two classes (the larger, the more likely the second), (n, m) for more; None if it gives none. For
+        onkel, 0 or more predicts the second class. For river, and for scikit-learn without `decision_function`, they
+        are probabilities.
     probabilities : (n, m); None if it gives none.
     """
 

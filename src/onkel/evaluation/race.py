@@ -37,8 +37,8 @@ def race(
 ) -> Standings:
     """Run fresh copies of several learners over the same shuffled orders of a stream.
 
-    Checkpoints take time, too. So learners of onkel that need at most a second are timed in a second run without them,
-    unless labels are delayed.
+    Checkpoints take time, too. So learners of onkel that finish within one second run again without checkpoints, and
+    that time is reported, unless labels are delayed.
 
     Parameters
     ----------

@@ -13,7 +13,10 @@ from onkel.native import learn_together
 
 
 def families(models: Iterable[Any], X: Any, y: Any, classes: Any = None) -> list[list[int]]:
-    """The indices of models with the same features, group by group; fresh models are begun with the first example."""
+    """The indices of the models, grouped: those of a group compute the same explicit features.
+
+    Models that have learned nothing yet are prepared for rows like the first one.
+    """
     found: dict[Any, list[int]] = {}
     for number, model in enumerate(models):
         begin = getattr(model, "begin", None)  # models of other libraries have none

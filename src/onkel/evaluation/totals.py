@@ -53,7 +53,7 @@ def trivial(y: ArrayLike, task: Task) -> float:
 
 
 def accumulated(total: float, errors: Array) -> float:
-    """The total after further errors, added one by one in the order of the stream: another may round otherwise."""
+    """The total after further errors, added one by one in the order of the stream, so that it always rounds alike."""
     if errors.dtype == bool:
         return total + np.count_nonzero(errors)
     for error in errors.tolist():

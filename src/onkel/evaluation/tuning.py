@@ -1,7 +1,7 @@
 """Tuning in one pass: many settings learn the same stream; bad ones are dropped early, and the best learns all of it.
 
-`tune` is successive halving on the prequential loss: every setting learns the same examples, and after parts of the
-stream that grow geometrically all settings but the best share are dropped. Nothing is learned twice; explicit features
+`tune` is successive halving on the prequential loss: every setting learns the same examples, and at geometrically
+spaced points of the stream only the best share of the settings continues. Nothing is learned twice; explicit features
 that several settings have in common are computed once. The result is the best setting, fitted. `grid` makes the
 settings, `GRIDS` has those of the papers.
 """

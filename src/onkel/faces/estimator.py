@@ -205,7 +205,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return learned, X, target, weight
 
     def _targets(self, X: Any, y: Any, classes: Any) -> tuple[Array, Labels | None]:
-        """Check the targets of rows: as numbers, and the known classes with those of y; None if y is no class."""
+        """Check y; returns it as numbers, and the known classes joined with those of y (None if y is not a class)."""
         raise NotImplementedError
 
     def _learn(self, learned: Learned, X: Any, y: Array, weight: Array | None) -> Array:

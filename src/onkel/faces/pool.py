@@ -1,6 +1,6 @@
 """Pool: base classes of algorithms with several kernels, one component per kernel.
 
-In a `Vote` the weights of the components depend on their mistakes, in a `Mean` on their losses.
+The weights of the components depend on their mistakes (`Vote`, classifiers) or on their losses (`Mean`, regressors).
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class FourierTransformer(_Random):
 
 
 class ReparameterizedTransformer(_Random):
-    """Random Fourier features with a width for each feature, as RRF learns them.
+    """Random Fourier features with a width for each column, as RRF learns them.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class Hypothesis(Part):
         return None
 
     def weights(self, state: State, run: Run) -> Array | None:
-        """The weights (features, outputs) of the predicting function."""
+        """The weights of the explicit features, (features, outputs), of the predicting function."""
         return None
 
     def intercept(self, state: State, run: Run) -> Array | None:
@@ -141,7 +141,7 @@ class Function:
     # -- moving
 
     def count(self) -> None:
-        """A round begins: add the current model to the average."""
+        """Add the current model to the average, at the beginning of a round."""
         self._cumulative_before = self.cumulative
         self.cumulative += self.scale
 

@@ -3,8 +3,8 @@
 Each part states in words what it needs and what it offers; only this module compares them and raises the error. A
 user's part may use its own words: a word that one part needs must be offered by another. Some words are offered, but no
 part needs them: they describe a part to other modules and to tests. These are "intercept" and "room" (see `Budget`),
-"input distances" (a budget compares examples in the space of inputs) and "makes points" (the terms of a budget need not
-be examples), "adapts" (see `Map`).
+"adapts" (see `Map`), "input distances" (a budget compares examples in the space of inputs) and "makes points" (the
+terms of a budget need not be examples).
 
 One need is a number: the largest slope of a loss is at most `allowed_slope` of the update.
 """
@@ -34,7 +34,7 @@ WORDS = {
     "own step": ("hypothesis", "a budget that takes a step of its own"),
     "leaves the step": ("update", "an update that leaves the step to the budget, Defer()"),
     "unit step": ("update", "the update Perceptron(eta=1)"),
-    "threshold": ("loss", "a loss with a margin or a tube"),
+    "threshold": ("loss", "a loss with a margin or an epsilon"),
     "piecewise linear": ("loss", "a piecewise linear loss, such as Hinge or EpsilonInsensitive"),
     "hinge": ("loss", "the loss Hinge"),
     "hinge at 1": ("loss", "the loss Hinge with margin 1"),

@@ -108,7 +108,7 @@ class Engine:
 
     @property
     def threshold(self) -> float:
-        """The margin or tube of the next round; 0 if the loss has none."""
+        """The loss's margin or epsilon in the next round; 0 if it has neither."""
         return 0.0
 
     @property

@@ -38,7 +38,7 @@ class Restarts(Engine):
 
     Parameters
     ----------
-    maps : one for each kernel, all with the same number of components
+    maps : one for each kernel, all with the same number of random directions
     seeds : the seed of each map
     loss : Loss
     eta : the step size of instance j is min(1/2, eta / sqrt(2^j))

@@ -18,7 +18,7 @@ try:
     import onkel.native._core as _core
 except ImportError as error:
     _core = None  # type: ignore[assignment]
-    if os.environ.get("ONKEL_ENGINE") != "python":
+    if os.environ.get("ONKEL_ENGINE", "auto") == "auto":
         remedy = "Install a C++20 compiler and reinstall onkel"
         warnings.warn(
             f"onkel runs on its Python engine, which is slow: the native one is not built ({error}). "
@@ -61,9 +61,10 @@ def description() -> str:
 
 @contextmanager
 def use_engine(engine: str) -> Iterator[None]:
-    """While the block runs, new learners use "python", "native", or the fastest available engine ("auto").
+    """While the block runs, estimators make engines of this kind; "auto" is the fastest available.
 
-    The choice holds for the whole process: learners that other threads make meanwhile use it, too.
+    The choice holds for the whole process, in all threads. A model that is loaded or meets a new class gets a
+    new engine, by the choice of that moment. A `Learner` made by hand is always a Python engine.
 
     Examples
     --------

@@ -182,7 +182,8 @@ class NativeHedge(PoolEngine):
         self._core.share(common)
 
     def _in_common(self, hypotheses: Sequence[Any], keys: Array) -> tuple[list[dict[Part, Any]], list[Any]]:
-        """For each component its C++ map, if that shares directions with others; and the shared directions."""
+        """Per component, the C++ map if it shares random directions with other components; then the shared
+        directions."""
         alike: dict[Any, list[int]] = {}
         for i, (hypothesis, seed) in enumerate(zip(hypotheses, self._seeds, strict=True)):
             if "explicit" in hypothesis.offers:
@@ -227,7 +228,7 @@ class NativeHedge(PoolEngine):
         return out
 
 
-_LOOPS: dict[type[Engine], Any] = {Learner: NativeLearner, Hedge: NativeHedge}  # not those of subclasses
+_LOOPS: dict[type[Engine], Any] = {Learner: NativeLearner, Hedge: NativeHedge}  # a subclass has no native loop
 
 
 def fastest(learner: Engine) -> Engine:
@@ -243,12 +244,12 @@ def fastest(learner: Engine) -> Engine:
     missing += sorted({kind.__name__ for kind in components if _LOOPS.get(kind) is not NativeLearner})
     if choice.required() and (missing or not choice.available()):
         why = f"there is no C++ twin of {', '.join(missing)}" if choice.available() else "it is not built"
-        raise ValueError(f'no native engine: {why}; use use_engine("auto")')
+        raise ValueError(f'no native engine: {why}; use use_engine("auto"), or unset ONKEL_ENGINE')
     return learner if loop is None or missing or choice.wanted() is None else loop(learner)
 
 
 def learn_together(family: Sequence[Any], X: Any, y: Array) -> list[tuple[Array, Array] | None]:
-    """The result of `learn` for each native learner, None for those that diverged; they share their features."""
+    """Learn the same rows with native learners that share their features; results of `learn`, None if diverged."""
     last = np.empty((len(family) * len(y), family[0].outputs))
     averaged = np.empty_like(last)
     group: list[Any] = [learner._core for learner in family]

@@ -4,10 +4,11 @@
 (one coefficient per output; None: no term) is offered to the budget as a new term; with explicit features, the weights
 move by coef * z(x). An update that moves each weight separately returns all moves, of shape (features, outputs).
 
-`start(run)` returns the initial memory, which the update keeps between rounds. An entry named `threshold` is the margin
-or tube of the loss in the next round (`Loss.at`); adaptive thresholds need nothing else. Entries that depend on the
-outputs are named in `per_output`, with their kind (see `core.outputs`).
-A sample weight multiplies the slope (in passive-aggressive updates: C).
+`start(run)` returns the initial memory, which the update keeps between rounds. An entry named `threshold` replaces the
+margin or epsilon of the loss in the next round (`Loss.at`). Entries that depend on the outputs
+are named in `per_output`, with their kind (see `core.outputs`).
+A sample weight multiplies the slope. Where an update or budget limits the step, it multiplies the limit (C; eta in
+`Implicit` and `SampledPassiveAggressive`); in `SampledGradient`, the probability of a step.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Round:
     loss: float  # l(y, s)
     slope: Array  # dl/ds
     weight: float = 1.0
-    chance: float = 1.0  # set by a pool of learners: multiplies the probability of a sampled step
+    chance: float = 1.0  # a factor set by a pool of learners: multiplies the probability of a sampled step
     room: float = math.inf  # set by a pool with a shared budget: how many more terms may be added
 
 
@@ -106,7 +107,7 @@ SCHEDULES = ("constant", "1/t", "1/sqrt(t)")
 
 
 def slowdown2(schedule: str, t: int) -> float:
-    """The square of the number that divides a step size in round t, according to a schedule."""
+    """(eta / eta_t)^2: the squared factor by which a schedule has reduced the step size in round t."""
     return {"constant": 1.0, "1/t": float(t) ** 2, "1/sqrt(t)": float(t)}[schedule]
 
 

@@ -60,7 +60,8 @@ class SampledPassiveAggressive(Update):
 class SampledGradient(Projected):
     """A step of fixed length with a probability proportional to the slope (OSKL).
 
-    With probability |slope| / G (at most 1): f <- project[f - eta G sgn(slope) k(x, .)] onto the ball |f| <= radius.
+    With probability weight * max_j |slope_j| / G (at most 1): f <- project[f - eta G sgn(slope) k(x, .)] onto the ball
+    |f| <= radius.
     Its expectation is the gradient step if G is at least the largest |slope|.
     """
 

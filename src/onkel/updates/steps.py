@@ -134,7 +134,7 @@ class PassiveAggressive(Update):
 
     @property
     def needs(self) -> Words:
-        # only for a piecewise linear loss does tau = loss / v bring it to zero; if k(x, x) is 1, `divide` is idle
+        # tau = loss / v makes the loss zero only if it is piecewise linear; if k(x, x) = 1, `divide` has no effect
         return super().needs | {"piecewise linear"} | (set() if self.divide else {"k(x, x) other than 1"})
 
     def step(self, round: Round, memory: Memory) -> Step:
