@@ -382,6 +382,10 @@ void bind_hedge(nb::module_& m) {
 NB_MODULE(_core, m) {
     using namespace onkel;
 
+#ifdef NDEBUG
+    nb::set_leak_warnings(false);  // objects that live when Python ends are no fault
+#endif
+
     // Python passes in its classes for these errors, as the binding imports nothing of onkel.
     static PyObject* errors = nullptr;  // the module with the exceptions
     m.def("set_errors", [](nb::object module) { errors = module.release().ptr(); }, "module"_a);
