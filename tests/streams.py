@@ -74,7 +74,7 @@ STREAMS = {"binary": (binary, 1), "several": (multiclass, CLASSES), "regression"
 
 def takes_several(name):
     """May there be more than two classes?"""
-    return issubclass(EVERY[name], Classifier) and not EVERY[name].two_classes
+    return issubclass(ALL[name], Classifier) and not ALL[name].two_classes
 
 
 def task_of(estimator):

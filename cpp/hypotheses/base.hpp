@@ -61,12 +61,12 @@ public:
     virtual double length2(Row<T> x) const = 0;
 
     virtual void scores(const T* k, double* s) const = 0;
-    // The average of the models of rounds 1..t.
+    // The average after t rounds: of the models before each of them and the current one.
     virtual void average_scores(Row<T> x, const T* k, double t, Workspace<T>& work, double* s) const = 0;
     // Scores of many examples, written row by row.
     virtual void predict(const Rows<T>& X, bool averaged, double t, double* out) const = 0;
 
-    // With averages: a round begins; adds the current model to the average.
+    // With averages: a round begins; adds the current model to the sums over the rounds.
     virtual void add_to_average() = 0;
     // Undoes `add_to_average`, for a round that diverged before anything moved.
     virtual void remove_from_average() = 0;
@@ -120,6 +120,9 @@ public:
     double cumulative = 0;  // sum of scale over the rounds since it was last reset to 1
 
 protected:
+    // The same sum with the current scale, for the average.
+    double total() const { return cumulative + scale; }
+
     void reset_scale() {
         scale = 1;
         cumulative = 0;

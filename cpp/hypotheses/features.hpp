@@ -86,8 +86,8 @@ public:
     }
     void average_scores(Row<T>, const T* z, double t, Workspace<T>&, double* s) const override {
         for (std::size_t o = 0; o < outputs; ++o) {
-            const double total = cumulative * inner_score(z, o) + simd<T>().dot(base_[o].data(), z, features());
-            s[o] = total / std::max(t, 1.0);
+            const double sum = this->total() * inner_score(z, o) + simd<T>().dot(base_[o].data(), z, features());
+            s[o] = sum / (t + 1);
         }
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {

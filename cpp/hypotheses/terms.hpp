@@ -216,10 +216,10 @@ public:
             row(dead, x, work, work.k.data());
         }
         for (std::size_t o = 0; o < outputs; ++o) {
-            double total = cumulative * inner_score(k, o) + simd<T>().dot(base->values[o].data(), k, n());
-            total += simd<T>().dot(dead_coef_.values[o].data(), work.k.data(), dead.n());
-            if (!bias.empty()) total += bias_sum[o];
-            s[o] = total / std::max(t, 1.0);
+            double sum = this->total() * inner_score(k, o) + simd<T>().dot(base->values[o].data(), k, n());
+            sum += simd<T>().dot(dead_coef_.values[o].data(), work.k.data(), dead.n());
+            if (!bias.empty()) sum += bias_sum[o] + bias[o];
+            s[o] = sum / (t + 1);
         }
     }
     void predict(const Rows<T>& X, bool averaged, double t, double* out) const override {

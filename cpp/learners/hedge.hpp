@@ -138,7 +138,7 @@ private:
             }
             round_losses_[j] = loss_of(y, scores_.data() + j * outputs_);
             const auto before = static_cast<double>(learners_[j]->n());
-            learners_[j]->finish_round(X, i, y, weight, nullptr, sampling_->scale ? chances_[j] : 1, room);
+            learners_[j]->finish_round(X, i, y, weight, sampling_->scale ? chances_[j] : 1, room);
             room += before - static_cast<double>(learners_[j]->n());
         }
         combine(scores_.data(), drawn(memory.combination), combined);

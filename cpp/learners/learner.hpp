@@ -95,7 +95,8 @@ public:
                         const std::size_t at = (l * X.n + i) * first.outputs();
                         group[l]->k_ = k[i - begin];
                         std::copy_n(group[l]->score_row(i), first.outputs(), current + at);
-                        group[l]->finish_round(X, i, y[i], 1, averaged + at);
+                        group[l]->average_row(X[i], averaged + at);
+                        group[l]->finish_round(X, i, y[i], 1);
                     }
                 } catch (const Diverged&) {
                     lost[l] = true;
@@ -118,8 +119,12 @@ public:
         }
         return s_.data();
     }
-    void finish_round(const Rows<T>& X, std::size_t i, double y, double weight, double* averaged = nullptr,
-                      double chance = 1, double room = std::numeric_limits<double>::infinity()) {
+    // The scores of the average from k_, if there is one.
+    void average_row(Row<T> x, double* averaged) {
+        if (averages()) f_->average_scores(x, k_, static_cast<double>(t_), work_, averaged);
+    }
+    void finish_round(const Rows<T>& X, std::size_t i, double y, double weight, double chance = 1,
+                      double room = std::numeric_limits<double>::infinity()) {
         const Row<T> x = X[i];
         const double value = (*loss_)(y, s_.data(), outputs(), update_->threshold(loss_->threshold()), slope_.data());
         if (idle_without_slope_ && std::all_of(slope_.begin(), slope_.end(), [](double v) { return v == 0; })) {
@@ -138,10 +143,7 @@ public:
             if (step.shrink != 1) f_->check_scale(step.shrink);
             t_ += 1;
             counted = true;
-            if (averages()) {
-                f_->add_to_average();
-                f_->average_scores(x, k_, t, work_, averaged);
-            }
+            if (averages()) f_->add_to_average();
             const double* coef = step.moves ? coef_.data() : nullptr;
             const Proposal<T> proposal{now, x, k_, coef, work_, each ? steps_.data() : nullptr};
             on_f([&](auto& f) { f.move(step.shrink, proposal); });
@@ -257,11 +259,8 @@ private:
     void round(const Rows<T>& X, std::size_t i, double y, double weight, double* current, double* averaged) {
         const double* s = begin_round(X, i);
         for (std::size_t o = 0; o < outputs(); ++o) current[o] = s[o];
-        if (weight > 0) {
-            finish_round(X, i, y, weight, averaged);
-        } else if (averages()) {
-            f_->average_scores(X[i], k_, static_cast<double>(t_), work_, averaged);
-        }
+        average_row(X[i], averaged);
+        if (weight > 0) finish_round(X, i, y, weight);
         ++rows_;
     }
 

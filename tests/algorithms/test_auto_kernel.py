@@ -48,11 +48,11 @@ def shown(X, y, weight=None, cuts=(), target=False):
 def by_definition(X):
     """z of the module's docstring, one row after the other."""
     Z = np.zeros(X.shape)
-    for t in range(len(X)):
-        past = X[: t + 1] - X[0]
-        deviation = past.std(axis=0)
+    for t in range(1, len(X)):
+        past, limit = X[:t] - X[0], np.sqrt(2 * (t + 1))
         varied = (past != 0).any(axis=0)
-        Z[t, varied] = past[t, varied] / deviation[varied] / np.sqrt(2 * max(varied.sum(), 1))
+        away = (X[t] - X[0])[varied] / past.std(axis=0)[varied]
+        Z[t, varied] = np.clip(away, -limit, limit) / np.sqrt(2 * max(varied.sum(), 1))
     return Z
 
 

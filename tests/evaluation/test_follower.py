@@ -44,19 +44,42 @@ def test_blocks_and_stops_never_matter(make: Any, tmp_path: Path) -> None:
     assert again.predict(X) == once.predict(X)
 
 
-def test_the_running_scale_is_that_of_the_rows_so_far() -> None:
+def test_the_running_scale_is_that_of_the_rows_before() -> None:
     X = np.random.default_rng(1).normal(size=(50, 3)) * [1, 1e6, 0] + [0, 1e7, 4]
-    scaled = RunningScale().learn(X)
-    for i in range(1, 50):
-        mean, deviation = X[: i + 1].mean(axis=0), X[: i + 1].std(axis=0)
-        np.testing.assert_allclose(scaled[i, :2], ((X[i] - mean) / deviation.clip(1e-300))[:2], rtol=1e-6, atol=1e-9)
-    assert not scaled[0].any()
+    X[30, 0] = 1e9
+    scaled, follows = RunningScale().learn(X), RunningScale()
+    for i in range(2, 50):
+        away = (X[i] - X[:i].mean(axis=0))[:2] / X[:i].std(axis=0)[:2]
+        limit = np.sqrt(i)  # the most that is possible among i + 1 rows
+        np.testing.assert_allclose(scaled[i, :2], np.clip(away, -limit, limit), rtol=1e-6, atol=1e-9)
+    assert scaled[30, 0] == np.sqrt(30)
+    assert not scaled[:2].any()
     assert not scaled[:, 2].any()
+    for i in range(50):
+        before = follows.apply(X[i : i + 1]) if i else scaled[:1]
+        np.testing.assert_array_equal(before, follows.learn(X[i : i + 1]))
     scale = RunningScale()
     scale.learn(X)
     np.testing.assert_allclose(scale.apply(X)[:, :2].std(axis=0), 1)
     with pytest.raises(ValueError, match="X has 2 features, but the examples before had 3"):
         scale.apply(X[:, :2])
+
+
+@pytest.mark.parametrize("cls", [onkel.PAClassifier, onkel.KLMSRegressor])
+def test_what_learning_says_is_what_predicting_said_just_before(cls: Any) -> None:
+    X = np.random.default_rng(2).normal(size=(60, 3)) * [1, 1e4, 1] + [5, 0, 0]
+    y = X[:, 0] - 5 + X[:, 2] ** 2
+    if cls is onkel.PAClassifier:
+        y = np.where(y > 1, 1, 0)
+
+    def fresh() -> Follower:
+        return Follower(cls(), RunningScale(), RunningScale() if cls is onkel.KLMSRegressor else None)
+
+    whole, single = fresh().learn(X, y), fresh()
+    single.learn(X[:1], y[:1])
+    for i in range(1, 60):
+        assert single.predict(X[i : i + 3])[0] == whole[i]
+        assert single.learn(X[i : i + 1], y[i : i + 1]) == [whole[i]]
 
 
 def test_a_new_class_is_predicted_before_it_joins() -> None:

@@ -54,7 +54,7 @@ class ComposedClassifier(_Composed, Classifier):
         every term
     loss : "hinge", "squared_hinge", "logistic", "exponential" or an object
     update : one of onkel.updates; None: Gradient(). What does not go with the other parts is refused with the reason
-    average : False; True or "all": score with the average of the models before each round (see Learner)
+    average : False; True or "all": score with the average of all models so far (see Learner)
     random_state, n_jobs : see Estimator
 
     Examples
@@ -89,7 +89,7 @@ class ComposedRegressor(_Composed, Regressor):
         every term
     loss : "squared", "absolute", "epsilon_insensitive", "huber", "quantile" or an object
     update : one of onkel.updates; None: Gradient(). What does not go with the other parts is refused with the reason
-    average : False; True or "all": score with the average of the models before each round (see Learner)
+    average : False; True or "all": score with the average of all models so far (see Learner)
     random_state, n_jobs : see Estimator
 
     Examples

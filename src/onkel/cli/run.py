@@ -59,7 +59,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--scale",
         choices=["running", "none"],
         default="running",
-        help="running (default): standardise dense features and real targets by what has been seen so far",
+        help="running (default): standardise dense features and real targets by the rows before",
     )
     add = parser.add_argument_group("output").add_argument
     add("--checkpoint", type=Path, metavar="MODEL", help="write the model there, and go on from it if it is there")

@@ -45,11 +45,25 @@ class Sums:
         deviation = self.deviation
         return np.asarray(np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0))
 
+    def in_deviations(self, differences: Array) -> Array:
+        """Differences between two rows, in deviations; 0 for a column that never varied.
+
+        One of the rows may be new: then it counts as at most sqrt(2 (count + 1)) deviations away, the most that is
+        possible if the new row is counted, too.
+        """
+        limit = np.sqrt(2.0 * (self.count + 1))
+        return np.asarray(np.clip(differences * self.inverse_deviation, -limit, limit))
+
     def standardised(self, differences: Array) -> Array:
-        """Differences from the first row, brought to mean 0 and deviation 1; 0 for a column that never varied."""
-        deviation = self.deviation
+        """A row's differences from the first row, brought to mean 0 and deviation 1; 0 for a column that never varied.
+
+        A new row counts as at most sqrt(count) deviations away from the mean, the most that is possible if it is
+        counted, too.
+        """
+        deviation, limit = self.deviation, np.sqrt(self.count)
         varies = deviation > 0
-        return np.where(varies, (differences - self.mean) / np.where(varies, deviation, 1.0), 0.0)
+        away = np.where(varies, (differences - self.mean) / np.where(varies, deviation, 1.0), 0.0)
+        return np.asarray(np.clip(away, -limit, limit))
 
     def rows(self, which: slice) -> Sums:
         """The sums at the points that the slice selects."""

@@ -1,8 +1,8 @@
 """Follower: a learner that learns a stream block by block. It may stop at any time, and continue where it stopped.
 
-It scales features and real targets by what it has seen so far, accepts new classes and columns, counts its errors, and
-saves all of this in the model's file. The result is the same bit for bit, however the stream is cut into blocks: a run
-that was interrupted and resumed ends with the same model as one that was not.
+It scales features and real targets by the examples before each one, accepts new classes and columns, counts its errors,
+and saves all of this in the model's file. The result is the same bit for bit, however the stream is cut into blocks: a
+run that was interrupted and resumed ends with the same model as one that was not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The running scale of a stream: features or a target with mean 0 and deviation 1, by what was seen so far."""
+"""The running scale of a stream: features or a target with mean 0 and deviation 1, by the rows before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 class RunningScale:
-    """Brings columns to mean 0 and deviation 1, computed from the examples so far.
+    """Brings columns to mean 0 and deviation 1, computed from the examples before each row.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class RunningScale:
         self._moments = Moments(0)
 
     def learn(self, X: Any) -> Any:
-        """Learn from the rows; each is returned scaled by the statistics of itself and the rows before it."""
+        """Learn from the rows; each is returned scaled by the statistics of the rows before it, as `apply` would."""
         return self._to_numbers(X, self._learned)
 
     def apply(self, X: Any) -> Any:
@@ -49,7 +49,7 @@ class RunningScale:
 
     def _learned(self, X: Floats) -> Floats:
         differences, sums = self._added(X)
-        return sums.rows(slice(1, None)).standardised(differences)
+        return sums.rows(slice(-1)).standardised(differences)
 
     def _applied(self, X: Floats) -> Floats:
         self._check(X)
@@ -65,8 +65,7 @@ class RunningScale:
         """Learn from a target; returns it scaled, and its mean and deviation before each example, for predictions."""
         differences, sums = self._added(np.asarray(y, float)[:, None])
         before = sums.rows(slice(-1))
-        scaled = sums.rows(slice(1, None)).standardised(differences)
-        return scaled[:, 0], self._moments.mean_at(before)[:, 0], before.deviation[:, 0]
+        return before.standardised(differences)[:, 0], self._moments.mean_at(before)[:, 0], before.deviation[:, 0]
 
     @property
     def mean(self) -> Floats:

@@ -18,8 +18,8 @@ class OneKernel(Estimator):
     Parameters
     ----------
     kernel : an object of onkel.kernels, or its name
-    average : True: score with the average of the models so far, restricted to the terms still stored; "all": with the
-        removed terms, too; False: with the last model (see Learner)
+    average : True: score with the average of all models so far, restricted to the terms still stored; "all": with the
+        removed terms, too; False: with the last model. Which models these are, see Learner
     random_state, n_jobs : see Estimator
     """
 

@@ -81,10 +81,10 @@ class Hypothesis(Part):
 class Function:
     """f(x) = scale * sum_i coef_i k_i, with `row` giving the numbers k_i of an example.
 
-    The average is that of the models at the start of each round. To add a model to it needs no pass over the
-    coefficients: `cumulative` is the sum of `scale` over the rounds since `scale` was last reset to 1, and the sum of
-    scale * coef_i over all rounds is coef_i * cumulative + base_i. So base_i changes only when coef_i changes or
-    `scale` is reset.
+    The average after t rounds is that of t + 1 models: those at the start of each round, of which the first is 0, and
+    the current one. To add a model to it needs no pass over the coefficients: `cumulative` is the sum of `scale` over
+    the rounds since `scale` was last reset to 1, and the sum of scale * coef_i over all rounds is
+    coef_i * cumulative + base_i. So base_i changes only when coef_i changes or `scale` is reset.
     """
 
     def __init__(self, run: Run) -> None:
@@ -135,13 +135,13 @@ class Function:
         return self.scale * (self.coef.T @ k)
 
     def average_scores(self, x: Row, k: Array, t: int) -> Array:
-        """The average of the models of rounds 1..t at x."""
-        return np.asarray((self.cumulative * (self.coef.T @ k) + self.base.T @ k) / max(t, 1))
+        """The average after t rounds at x."""
+        return np.asarray(((self.cumulative + self.scale) * (self.coef.T @ k) + self.base.T @ k) / (t + 1))
 
     # -- moving
 
     def count(self) -> None:
-        """Add the current model to the average, at the beginning of a round."""
+        """Add the current model to the sums over the rounds, at the beginning of a round."""
         self._cumulative_before = self.cumulative
         self.cumulative += self.scale
 
@@ -197,6 +197,7 @@ class Function:
         raise NotImplementedError
 
 
-def averaged(coef: Array, base: Array, cumulative: Any, t: Any) -> Array:
-    """The average coefficients over t rounds; see `Function`."""
-    return np.asarray((coef * float(cumulative) + base) / max(int(t), 1))
+def averaged(state: State, prefix: str = "basis.", common: str = "") -> Array:
+    """The average coefficients in a state; see `Function`. `common` is the prefix of the common factors' names."""
+    total = float(state[f"{common}cumulative"]) + float(state[f"{common}scale"])
+    return np.asarray((state[f"{prefix}coef"] * total + state[f"{prefix}base"]) / (int(state["t"]) + 1))

@@ -72,15 +72,14 @@ class Expansion(Hypothesis):
     # -- what is in a state
 
     def terms(self, state: State, run: Run) -> Stored:
-        t = max(int(state["t"]), 1)
-        coef, x, born = state["basis.coef"], rows_of(state, "basis", run.columns), state["basis.born"][:, 0]
+        x, born = rows_of(state, "basis", run.columns), state["basis.born"][:, 0]
         if not run.average:
-            return Stored(x, coef * state["scale"], born)
-        coef = averaged(coef, state["basis.base"], state["cumulative"], t)
+            return Stored(x, state["basis.coef"] * state["scale"], born)
+        coef = averaged(state)
         if run.average == "all" and len(state["dead.born"]):
             gone = rows_of(state, "dead", run.columns)
             x = sp.vstack([x, gone], format="csr") if sp.issparse(x) else np.vstack([x, gone])
-            coef = np.vstack([coef, state["dead.coef"] / t])
+            coef = np.vstack([coef, state["dead.coef"] / (int(state["t"]) + 1)])
             born = np.concatenate([born, state["dead.born"][:, 0]])
         return Stored(x, coef, born)
 
@@ -94,7 +93,7 @@ class Expansion(Hypothesis):
         if "intercept" not in self.budget.offers:
             return None
         if run.average:
-            return np.asarray(state["bias_sum"][0] / max(int(state["t"]), 1))
+            return np.asarray((state["bias_sum"][0] + state["bias"][0]) / (int(state["t"]) + 1))
         return np.asarray(state["bias"][0])
 
     def relabel(self, state: State, joining: Joining) -> State:

@@ -158,7 +158,7 @@ class Features(Hypothesis):
     def weights(self, state: State, run: Run) -> Array:
         if not run.average:
             return np.asarray(state["weights.coef"] * state["weights.scale"])
-        return averaged(state["weights.coef"], state["weights.base"], state["weights.cumulative"], state["t"])
+        return averaged(state, "weights.", "weights.")
 
     def widths(self, state: State) -> Array:
         """The factor that a map with learned widths has found for each column; other maps raise TypeError."""

@@ -158,9 +158,9 @@ class Terms(OnBasis):
         return super().scores(k) + self.bias
 
     def average_scores(self, x: Row, k: Array, t: int) -> Array:
-        average = super().average_scores(x, k, t) + self.bias_sum / max(t, 1)
+        average = super().average_scores(x, k, t) + (self.bias_sum + self.bias) / (t + 1)
         if self.dead.n:
-            average += self.dead["coef"].T @ kernel_row(self.kernel, self.dead.totals(x), self.dead.n) / max(t, 1)
+            average += self.dead["coef"].T @ kernel_row(self.kernel, self.dead.totals(x), self.dead.n) / (t + 1)
         return average
 
     def count(self) -> None:

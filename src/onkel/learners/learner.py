@@ -39,8 +39,8 @@ class Learner(Composed):
     loss : Loss
     update : Update
     outputs : number of scores: 1 for two classes (targets -1, +1) and regression, else one per class (targets 0, 1, ..)
-    average : True: also score with the average of the models before each round, restricted to the terms that are still
-        stored; "all": with the removed terms, too; False: no average
+    average : True: also score with the average of the models so far: the first one, which is 0, and the one after each
+        round. Its terms are those that are still stored; "all": the removed ones, too; False: no average
     seed : seed of the random choices
     columns, dtype, sparse : number of columns, type and form of the rows; see `Basis`
     keys : a number for each column, from which random features are drawn (default: its index)
@@ -117,8 +117,9 @@ class Learner(Composed):
         s, kxx = f.scores(k), f.length2(x, k)
         if not sane(s):
             raise Diverged("the score is", s, i)
+        averaged = f.average_scores(x, k, self.rounds) if self.average else s
         if weight == 0:
-            return s, self._average(x, k, s)
+            return s, averaged
         value, slope = self.loss.at(self.memory.get("threshold"))(y, s)
         if kxx <= 0:
             slope[:] = 0  # no step can lower the loss
@@ -130,7 +131,6 @@ class Learner(Composed):
             raise error.at(i) from None
         self.rounds += 1
         f.count()
-        averaged = self._average(x, k, s)
         try:
             f.move(round, shrink, coef)
         except Diverged as error:
@@ -161,9 +161,6 @@ class Learner(Composed):
         shape = self._shape_of_all(round) or (self.outputs,)
         wanted = f"{self.update!r}.step must return a factor and coefficients of shape {shape} or None"
         return TypeError(f"{wanted}, got {answer!r}")
-
-    def _average(self, x: Row, k: Array, s: Array) -> Array:
-        return self.f.average_scores(x, k, self.rounds) if self.average else s
 
     def check(self, X: Any, y: Array | None = None) -> None:
         with np.errstate(over="ignore", invalid="ignore"):

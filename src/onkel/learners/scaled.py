@@ -1,16 +1,18 @@
 """Scaled: a wrapper that divides every feature by its standard deviation so far.
 
-Let c be the first row, deviation_j the standard deviation of feature j over the rows so far, and v the number of
-features that have differed from c so far. The inner learner gets
+Let c be the first row, deviation_j the standard deviation of feature j over the rows before, and v the number of
+features that have differed from c in these rows. The inner learner gets
 
 z_j = (x_j - c_j) / (deviation_j sqrt(2 v)),
 
 so that the mean squared distance of two rows is 1, and a kernel of a given width means the same on every stream. The
-deviations include the current row, as it is known before its target. A feature that never varied becomes 0. Rows are
-centred at the first row, not at the running mean: a fixed centre keeps stored rows comparable, and sparse rows stay
-sparse if the first one is. Shift-invariant kernels do not depend on the centre.
+row itself does not count, neither in `learn` nor in `scores`: so both see the same z. A feature that has not varied
+before is 0. A row that is far from all before it counts as no farther than it could be if it were one of them (see
+`Sums.in_deviations`). Rows are centred at the first row, not at the running mean: a fixed centre keeps stored rows
+comparable, and sparse rows stay sparse if the first one is. Shift-invariant kernels do not depend on the centre.
 
-The target of a regression is standardised by its mean and deviation so far; predictions are in its original units.
+The target of a regression is standardised by mean and deviation of the targets before it, within the same kind of
+limit; predictions are in its original units.
 """
 
 from __future__ import annotations
@@ -64,9 +66,10 @@ class Scaled(Engine):
         Z = self._sparse(X, counted) if sp.issparse(X) else self._dense(X, counted)
         if not self.target:
             return written(self.learner.learn(Z, y, weight)[0], out)
-        t, mean, deviation = self._standardised(y, counted)
-        scores = self.learner.learn(Z, t, weight)[0] * deviation[:, None] + mean[:, None]
-        return written(scores, out)
+        differences, sums = self.targets.add(y[:, None], counted)
+        before = sums.rows(slice(-1))
+        scores = self.learner.learn(Z, before.standardised(differences)[:, 0], weight)[0]
+        return written(self._restored(scores, before), out)
 
     def _dense(self, X: Array, counted: Array) -> Array:
         Z = np.empty(X.shape)
@@ -74,20 +77,21 @@ class Scaled(Engine):
         for start in range(0, len(X), step):
             block = slice(start, start + step)
             differences, sums = self.inputs.add(X[block], counted[block])
-            after = sums.rows(slice(1, None))
-            Z[block] = differences * after.inverse_deviation * _norm(after)
+            before = sums.rows(slice(-1))
+            Z[block] = before.in_deviations(differences) * _norm(_varied(before))
         return Z
 
     def _sparse(self, X: Any, counted: Array) -> Any:
         Z = self._shifted(X)
         inputs = self.inputs
-        varied = int(np.count_nonzero(inputs.squares))
+        varied = int(_varied(inputs.now)[0])
         for i, (start, stop) in enumerate(zip(Z.indptr, Z.indptr[1:], strict=False)):
-            at, x = Z.indices[start:stop], Z.data[start:stop]
+            at, x = Z.indices[start:stop], Z.data[start:stop].copy()
+            before = inputs.some(at)
+            Z.data[start:stop] = before.in_deviations(x) * _norm(varied)
             if counted[i]:
-                varied += int(np.count_nonzero((inputs.squares[at] == 0) & (x != 0)))
+                varied += int(np.count_nonzero((before.squares == 0) & (x * x != 0)))
                 inputs.add_some(at, x)
-            Z.data[start:stop] = x * inputs.some(at).inverse_deviation / np.sqrt(2 * max(varied, 1))
         return Z
 
     def _shifted(self, X: Any) -> Any:
@@ -98,31 +102,24 @@ class Scaled(Engine):
         Z.sort_indices()  # engines sum in the order of the indices
         return Z
 
-    def _standardised(self, y: Array, counted: Array) -> tuple[Array, Array, Array]:
-        """The standardised targets, and mean and standard deviation before each of them."""
-        differences, sums = self.targets.add(y[:, None], counted)
-        unit = sums.inverse_deviation[:, 0]
-        deviation = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
-        mean = self.targets.mean_at(sums.rows(slice(-1)))
-        return (differences[:, 0] - sums.mean[1:, 0]) * unit[1:], mean[:, 0], deviation[:-1]
+    def _restored(self, scores: Array, before: Sums) -> Array:
+        """Scores in the units of the target, by its mean and deviation over the rows before."""
+        return np.asarray(scores * before.deviation + self.targets.mean_at(before))
 
     # -- predicting
 
     @shared
     def scores(self, X: Any, average: bool | None = None) -> Array:
-        """Scores of the rows, scaled by the current deviations."""
-        X = _plain(X)
+        """Scores of the rows, each scaled by the deviations so far."""
+        X, now = _plain(X), self.inputs.now
+        norm = _norm(_varied(now))
         Z: Any = self._shifted(X) if sp.issparse(X) else X - self.inputs.first
-        unit = self.inputs.now.inverse_deviation * _norm(self.inputs.now)
         if sp.issparse(Z):
-            Z.data *= unit[Z.indices]
+            Z.data = self.inputs.some(Z.indices).in_deviations(Z.data) * norm
         else:
-            Z = Z * unit
+            Z = now.in_deviations(Z) * norm
         scores = np.asarray(self.learner.scores(Z))
-        if self.target and self.targets.count:
-            unit = self.targets.now.inverse_deviation[0]
-            scores = scores * (1 / unit if unit > 0 else 0.0) + self.targets.mean_at(self.targets.now)
-        return scores
+        return self._restored(scores, self.targets.now) if self.target else scores
 
     # -- what is inside
 
@@ -204,7 +201,11 @@ def _plain(X: Any) -> Any:
     return sp.csr_array((np.asarray(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
 
 
-def _norm(sums: Sums) -> Any:
+def _varied(sums: Sums) -> Array:
+    """The number of features that have varied."""
+    return np.count_nonzero(sums.squares, axis=-1, keepdims=True)
+
+
+def _norm(varied: Any) -> Any:
     """1 / sqrt(2 v), where v features have varied."""
-    varied = np.maximum(np.count_nonzero(sums.squares, axis=-1, keepdims=True), 1)
-    return 1 / np.sqrt(2.0 * varied)
+    return 1 / np.sqrt(2.0 * np.maximum(varied, 1))
