@@ -150,14 +150,23 @@ def test_the_largest_slope_is_as_the_loss_says(loss):
     scores = np.linspace(-30, 30, 20001)
     slopes = np.abs(loss.each(1.0, scores[:, None])[1])
     assert slopes.max() <= loss.largest_slope
-    if np.isfinite(loss.largest_slope):
+    grows = slopes.max() > 1.001 * slopes[np.abs(scores) <= 20].max()
+    assert grows == np.isinf(loss.largest_slope), "state the largest slope where there is one"
+    if not grows:
         assert slopes.max() == pytest.approx(loss.largest_slope, abs=1e-9)
+
+
+@pytest.mark.parametrize("cls", parts.kinds(Bounded), ids=lambda cls: cls.__name__)
+def test_every_budget_refuses_a_number_that_cannot_be(cls):
+    with pytest.raises(ValueError, match=r"budget must be .*, got -3"):
+        cls(budget=-3)
 
 
 @pytest.mark.parametrize("cls", parts.kinds(Loss), ids=lambda cls: cls.__name__)
 def test_every_loss_has_a_name(cls):
     if cls is not losses.Mistake:  # that of perceptrons alone
         name = "".join("_" * (i > 0 and c.isupper()) + c.lower() for i, c in enumerate(cls.__name__))
+        assert losses._NAMED.get(name) is cls, f"enter {name!r}: {cls.__name__} in _NAMED"
         assert losses.as_loss(name, cls.task) == cls()
 
 

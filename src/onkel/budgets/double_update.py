@@ -98,8 +98,8 @@ def climb(f: Terms, round: Round, k: Array, limit: float, rho: float) -> bool:
         move(f, step, step[b] * k_b)
         s += step[b] * k[b]
     f.basis["score"][:, 0] += g * y * k / f.scale
-    f.append(round, np.array([g * y]))
-    f.basis["score"][-1], f.basis["limit"][-1] = (s + g * y * round.kxx) / f.scale, limit / f.scale
+    score = (s + g * y * round.kxx) / f.scale
+    f.append(round, np.array([g * y]), score=score, limit=limit / f.scale)
     return True
 
 

@@ -107,6 +107,8 @@ class Basis:
         return Basis(self.width, self.dtype, self.expects_sparse, named)
 
     def __getitem__(self, name: str) -> Array:
+        if name not in self._named:
+            raise KeyError(f"the table has no column {name!r}; its columns are {sorted(self._named)}")
         return self._named[name][: self.n]
 
     def row(self, i: int) -> Row:

@@ -209,6 +209,8 @@ class Terms(OnBasis):
             raise TypeError(
                 f"{self.budget!r} has no column {min(unknown)!r}: its columns are {list(self.budget.columns)}"
             )
+        if missing := self.budget.columns.keys() - named.keys():
+            raise TypeError(f"{self.budget!r} adds a term without a number for its column {min(missing)!r}")
         self._begin_afresh()
         inner = coef / self.scale
         self.basis.append(x, coef=inner, born=born, base=-self.cumulative * inner, **named)
