@@ -59,9 +59,7 @@ public:
         --n_;
     }
 
-    void widen(std::size_t columns) {
-        if (table_) table_->widen(columns);
-    }
+    void widen() { table_.reset(); }  // made again when it is needed
     // The expansion was loaded; it has `terms`, of which the state of the budget tells as many as `known`.
     void load(std::size_t known, std::size_t terms) {
         if (known != terms) Store::refuse("budget", "knows other terms");

@@ -28,6 +28,7 @@ struct PartMemory {
     PartMemory() = default;
     template <class Part>
     PartMemory(const Part&, const Run&) {}
+    void make_room(std::size_t /*columns*/) {}
     void widen(std::size_t /*columns*/) {}
     void save(Store&) const {}
     void load(const Store&) {}

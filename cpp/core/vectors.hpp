@@ -1,6 +1,7 @@
 // AlignedVector: numbers to be read and written by vector instructions.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <vector>
@@ -21,5 +22,11 @@ struct Aligned {
 // A std::vector whose storage is 64-byte aligned.
 template <class T>
 using AlignedVector = std::vector<T, Aligned<T>>;
+
+// Room for n elements; it doubles, so that growing step by step costs what is added.
+template <class V>
+void reserve(V& vector, std::size_t n) {
+    if (n > vector.capacity()) vector.reserve(std::max(n, 2 * vector.capacity()));
+}
 
 }  // namespace onkel

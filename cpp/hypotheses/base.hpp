@@ -74,8 +74,10 @@ public:
     virtual void check_scale(double factor) const = 0;
     virtual void move(double shrink, const Proposal<T>& proposal) = 0;
 
-    // Make room for new features; `map` is drawn for all columns (null: nothing is drawn).
-    virtual void widen(std::size_t columns, const Map* map) = 0;
+    // New features: there are `columns` now, and `map` is drawn for those that are new (null: nothing is drawn).
+    // `make_room` allocates all that is needed, and changes nothing that can be noticed; then `widen` cannot fail.
+    virtual void make_room(std::size_t columns, const Map* map) = 0;
+    virtual void widen(std::size_t columns) = 0;
     virtual void save(Store& store) const = 0;
     virtual void load(const Store& store) = 0;
 

@@ -133,10 +133,13 @@ public:
         }
     }
 
-    void widen(std::size_t, const Map* map) override {
-        auto wider = std::get<std::unique_ptr<FeatureMap<T>>>(map->start(this->run_));
-        wider->inherit(*map_);
-        map_ = std::move(wider);
+    void make_room(std::size_t, const Map* map) override {
+        more_ = std::get<std::unique_ptr<FeatureMap<T>>>(map->start(this->run_));
+        map_->make_room(*more_);
+    }
+    void widen(std::size_t) override {
+        map_->append(*more_);
+        more_.reset();
     }
 
     void save(Store& store) const override {
@@ -210,6 +213,7 @@ private:
     }
 
     std::unique_ptr<FeatureMap<T>> map_;
+    std::unique_ptr<FeatureMap<T>> more_;    // from `make_room` to `widen`: the map of the new columns
     std::vector<AlignedVector<T>> coef_;     // without scale
     std::vector<std::vector<double>> base_;  // with averages: see ScaledFunction
     std::vector<T> dz_;                      // gradient of the loss with respect to the features

@@ -33,6 +33,8 @@ public:
     virtual void insert(Terms<T>& f, const Proposal<T>& proposal) = 0;
     // Is it certain that none of the n terms will be removed any more? Then large blocks of examples pay.
     virtual bool keeps_terms(std::size_t n) const = 0;
+    // New features, as in `Function`.
+    virtual void make_room(std::size_t columns) = 0;
     virtual void widen(std::size_t columns) = 0;
     virtual void save(Store& store) const = 0;
     // The state of a budget whose expansion, loaded before, has so many terms.
@@ -47,6 +49,7 @@ public:
 
     void insert(Terms<T>& f, const Proposal<T>& proposal) override { part_.insert(f, proposal, memory_); }
     bool keeps_terms(std::size_t n) const override { return part_.keeps_terms(n, memory_); }
+    void make_room(std::size_t columns) override { memory_.make_room(columns); }
     void widen(std::size_t columns) override { memory_.widen(columns); }
     void save(Store& store) const override { memory_.save(store); }
     void load(const Store& store, std::size_t terms) override { memory_.load(store, terms); }
@@ -315,7 +318,11 @@ public:
         return cumulative * coef.values[output][i] + base->values[output][i];
     }
 
-    void widen(std::size_t wider, const Map*) override {
+    void make_room(std::size_t wider, const Map*) override {
+        for (Basis<T>* table : {&basis, &dead}) table->make_room(wider);
+        budget_->make_room(wider);
+    }
+    void widen(std::size_t wider) override {
         for (Basis<T>* table : {&basis, &dead}) table->widen(wider);
         budget_->widen(wider);
     }

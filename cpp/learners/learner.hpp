@@ -203,7 +203,8 @@ public:
 
     void widen(std::size_t columns, const Map* map) {
         drop_block();
-        f_->widen(columns, map);
+        f_->make_room(columns, map);
+        f_->widen(columns);
     }
 
     Store save() const {

@@ -274,9 +274,7 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         learned = self._learned
         if learned is None:
             owner = type(self).__name__
-            columns = Columns(X.shape[1], None, False, owner) if new is None else Columns(0, [], True, owner)
-            if new is not None:
-                columns.add(new)
+            columns = Columns(X.shape[1] if new is None else len(new), new, new is not None, owner)
             return self._begun(X, columns, labels)
         if labels is not None and labels is not learned.labels:
             learned = learned.relabelled(labels)

@@ -28,7 +28,6 @@ from onkel.faces.columns import Columns
 from onkel.faces.labels import Labels
 from onkel.learners.engine import Engine
 from onkel.learners.journal import ROWS_BETWEEN_STATES, Journal
-from onkel.maps import keys_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FLOAT_MAX = sys.float_info.max
@@ -182,15 +181,30 @@ class Learned:
         """Add new names to the columns."""
         columns = self.columns.open()
         if new:
-            self._widen(keys_of([*(columns.names or ()), *new]))
-            columns.add(new)
+            keys = columns.keys_with(new)
+            if columns.count == 0:
+                self._begin_columns(keys.values[:1])
+            if len(new) + columns.count > 1:
+                self._widen(keys.values)
+            columns.add(new, keys)
         self.columns = columns
 
     def widen(self, count: int) -> None:
         """Make room for `count` columns in all, without names; the new ones were 0 so far."""
-        wider = self.columns.wider(count)
-        self._widen(wider.keys)
-        self.columns = wider
+        more = count - self.columns.count
+        keys = self.columns.keys_with(more)
+        if count > 1:
+            self._widen(keys.values)
+        self.columns.add(more, keys)
+
+    def _begin_columns(self, keys: Array) -> None:
+        """The first column gets a name. So far there was one without a name, see `Columns.keys`."""
+        self._refuse_other_thread()
+        engine = self._fresh(keys)
+        engine.restore(self.engine.state())
+        self._engine = engine
+        if self._journal is not None:
+            self._journal.keep(engine, keys)
 
     def _widen(self, keys: Array) -> None:
         self._refuse_other_thread()

@@ -119,9 +119,9 @@ class NativeLearner(Composed):
         return out
 
     def widen(self, keys: Array, made: Mapping[Part, Any] | None = None) -> None:
-        """Make room for new features; `made` has the C++ maps for all features that exist already."""
+        """Make room for new features; `made` has the C++ maps of the new features that exist already."""
         run = replace(self.run, keys=keys)
-        draws = {map: map.redraw(self.columns, keys, run.seed) for map in self.hypothesis.maps}
+        draws = {map: map.draw_more(self.columns, keys, run.seed) for map in self.hypothesis.maps}
         maps = [twin(map, run, draws, made) for map in draws]
         self._core.widen(len(keys), *(maps or [None]))
         self.run = run
@@ -179,6 +179,7 @@ class NativeHedge(PoolEngine):
             budget=hedge.budget,
             jobs=hedge.jobs,
         )
+        self._common = common
         self._core.share(common)
 
     def _in_common(self, hypotheses: Sequence[Any], keys: Array) -> tuple[list[dict[Part, Any]], list[Any]]:
@@ -203,10 +204,11 @@ class NativeHedge(PoolEngine):
 
     @exclusive
     def widen(self, keys: Array) -> None:
-        maps, common = self._in_common([learner.hypothesis for learner in self.learners], keys)
+        maps, common = self._in_common([learner.hypothesis for learner in self.learners], keys[self.columns :])
+        for known, more in zip(self._common, common, strict=True):
+            known.append(more)
         for learner, made in zip(self.learners, maps, strict=True):
             learner.widen(keys, made)
-        self._core.share(common)
 
     @exclusive
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
