@@ -22,7 +22,7 @@ double Pair::operator()(double x, double z) const {
 
 template <class T>
 typename Basis<T>::Column& Basis<T>::declare(const std::string& name, std::size_t width, bool saved) {
-    named_.push_back(std::make_unique<Column>(Column{name, std::vector<AlignedVector<double>>(width), saved}));
+    named_.push_back(std::make_unique<Column>(Column{name, PerOutput<AlignedVector<double>>(width), saved}));
     return *named_.back();
 }
 

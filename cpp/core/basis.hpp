@@ -54,7 +54,7 @@ class Basis {
 public:
     struct Column {
         std::string name;
-        std::vector<AlignedVector<double>> values;  // one vector per output: contiguous over rows
+        PerOutput<AlignedVector<double>> values;  // contiguous over rows
         bool saved = true;
     };
 

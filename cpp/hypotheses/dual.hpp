@@ -105,6 +105,17 @@ public:
         weights_.widen(columns);
         terms_.widen(columns);
     }
+    void make_places(std::size_t count) override {
+        weights_.make_places(count);
+        terms_.make_places(count);
+        zeros_.resize(outputs + count);
+        s_.resize(outputs + count);
+    }
+    void join(const Places& at) override {
+        weights_.join(at);
+        terms_.join(at);
+        outputs += at.size();
+    }
     void save(Store& store) const override {
         terms_.save(store);
         weights_.save(store);

@@ -31,6 +31,10 @@ class Growing:
             room = np.empty((max(n, 2 * len(room)), *more.shape[1:]), room.dtype)
             room[: self.n] = self.values
         room[self.n : n] = more
-        longer = type(self)(room)
-        longer.n = n
-        return longer
+        return type(self)(room).first(n)
+
+    def first(self, n: int) -> Self:
+        """The first n entries."""
+        first = type(self)(self._room)
+        first.n = n
+        return first

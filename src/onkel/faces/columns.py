@@ -80,7 +80,11 @@ class Columns:
 
         Without features there is one all the same: no engine is made without columns, and rows are 0 there.
         """
-        return self._keys.values if self.count else np.zeros(1, dtype=np.uint64)
+        return self.first_keys(self.count)
+
+    def first_keys(self, count: int) -> Array:
+        """The keys of the first `count` columns."""
+        return self._keys.first(count).values if count else np.zeros(1, dtype=np.uint64)
 
     @property
     def fixed(self) -> list[str] | None:
@@ -110,6 +114,14 @@ class Columns:
         """Raise ValueError if columns have no names."""
         if self.names is None:
             raise ValueError("this model was trained on unnamed columns: give it arrays, not names")
+
+    def leave(self, count: int) -> None:
+        """Remove the columns after the first `count` again."""
+        if self.names is not None:
+            for name in self.names[count:]:
+                del self.index[name]
+            del self.names[count:]
+        self.count, self._keys = count, self._keys.first(count)
 
     def unknown(self, names: Any) -> list[Any]:
         """The names that are not yet known."""

@@ -114,9 +114,18 @@ class NativeLearner(Composed):
         self._core.check(*_fields(X))
 
     def scores(self, X: Any, average: bool | None = None) -> Array:
-        out = np.empty((X.shape[0], self.outputs))
-        self._core.scores(*_fields(X), bool(self.average) if average is None else average, out)
-        return out
+        average = bool(self.average) if average is None else average
+        while True:
+            out = np.empty((X.shape[0], self.outputs))
+            if self._core.scores(*_fields(X), average, out):  # False: an output has joined in the meantime
+                return out
+
+    def join(self, at: list[int]) -> bool:
+        if self.outputs < 3:
+            return False
+        self._core.join(at)
+        self.outputs += len(at)
+        return True
 
     def widen(self, keys: Array, made: Mapping[Part, Any] | None = None) -> None:
         """Make room for new features; `made` has the C++ maps of the new features that exist already."""
