@@ -29,8 +29,8 @@ class Labels:
 
     def __init__(self, classes: Array, declared: bool) -> None:
         self.classes, self.declared = classes, declared
-        # The target of a label is ranks[places[label]]; places do not change when other labels join, and are shared with
-        # those that joined later. So a label that joins costs no pass over a dictionary.
+        # The target of a label is ranks[places[label]]. Places do not change when other labels join, and are shared with
+        # the larger set. So a label that joins costs no pass over a dictionary.
         two = len(classes) <= 2
         self.places = {label: i for i, label in enumerate(classes.tolist())}
         self.ranks = array("d", [2.0 * i - 1 if two else i for i in range(len(classes))])
@@ -66,9 +66,12 @@ class Labels:
         at = np.searchsorted(classes, more)
         labels = Labels(self.classes[:0], self.declared)
         labels.classes = np.insert(classes, at, more)
-        ranks = np.array(self.ranks)
-        ranks += sum(ranks >= place for place in at)
-        labels.ranks = array("d", ranks.tobytes() + (at + np.arange(len(at), dtype=np.float64)).tobytes())
+        labels.ranks = array("d", self.ranks)
+        ranks = np.frombuffer(labels.ranks)
+        for place in reversed(at.tolist()):
+            ranks += ranks >= place
+        del ranks  # an array that is looked at cannot grow
+        labels.ranks.extend((at + np.arange(len(at))).tolist())
         if len(self.places) > len(self.ranks):  # others joined these before, and were not learned
             self.places = dict(list(self.places.items())[: len(self.ranks)])
         labels.places = self.places
