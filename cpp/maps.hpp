@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "core/row.hpp"
 #include "core/simd.hpp"
 #include "core/store.hpp"
+#include "core/vectors.hpp"
 
 namespace onkel {
 
@@ -46,8 +48,13 @@ public:
 
     // Learn from an example with features z, dz being the slope of the loss in them.
     virtual void adapt(Row<T> /*x*/, const T* /*z*/, const T* /*dz*/) {}
-    // Take over what another, drawn for fewer columns, has learned.
-    virtual void inherit(const FeatureMap&) {}
+    // Add the columns of `more`, a map of this kind that was drawn for them. `make_room` allocates what that needs, and
+    // changes nothing; then `append` cannot fail.
+    virtual void make_room(const FeatureMap& more) {
+        (void)more;
+        throw std::invalid_argument("this map takes no further columns");
+    }
+    virtual void append(const FeatureMap& more) { reach_ = std::min(reach_, more.reach_); }
     virtual void save(Store&) const {}
     virtual void load(const Store&) {}
 
@@ -96,6 +103,12 @@ public:
 
     std::size_t columns() const override { return matrix_.columns(); }
 
+    void make_room(const FeatureMap<T>& more) override { matrix_.make_room(columns() + more.columns()); }
+    void append(const FeatureMap<T>& more) override {
+        FeatureMap<T>::append(more);
+        matrix_.append(static_cast<const Directions&>(more).matrix_);
+    }
+
 protected:
     void project(const Rows<T>& X, Workspace<T>&, T* q, std::size_t stride) const override {
         matrix_.multiply(X, q, stride);
@@ -122,6 +135,11 @@ public:
         multiply(X, q_.data(), padded());
     }
     void drop_block() { block_ = {}; }
+
+    void append(const Common& more) {
+        matrix_.make_room(columns() + more.columns());
+        matrix_.append(more.matrix_);
+    }
 
     // q[i * stride ..] = factor * the projections of X, from the block if they are there
     void project(const Rows<double>& X, double factor, double* q, std::size_t stride) const {
@@ -165,6 +183,7 @@ public:
         : FeatureMap<double>(common->components(), reach), common_(std::move(common)), factor_(factor) {}
 
     std::size_t columns() const override { return common_->columns(); }
+    void make_room(const FeatureMap<double>&) override {}  // `Common::append` adds the columns, once for all maps
 
 protected:
     void project(const Rows<double>& X, Workspace<double>&, double* q, std::size_t stride) const override {
@@ -263,9 +282,20 @@ public:
         }
     }
 
-    void inherit(const FeatureMap<T>& before) override {
-        const auto& g = static_cast<const Reparameterized&>(before).log_widths_;
-        set(std::vector<double>(g));
+    void make_room(const FeatureMap<T>& more) override {
+        const std::size_t wider = columns() + more.columns();
+        matrix_.make_room(wider);
+        reserve(log_widths_, wider);
+        reserve(widths_, wider);
+        reserve(slope_, wider);
+    }
+    void append(const FeatureMap<T>& more) override {
+        FeatureMap<T>::append(more);
+        const auto& other = static_cast<const Reparameterized&>(more);
+        matrix_.append(other.matrix_);
+        log_widths_.insert(log_widths_.end(), other.log_widths_.begin(), other.log_widths_.end());
+        widths_.insert(widths_.end(), other.widths_.begin(), other.widths_.end());
+        slope_.resize(widths_.size());
     }
 
     void save(Store& store) const override { store.put("map.log_widths", log_widths_, {log_widths_.size()}); }

@@ -483,9 +483,9 @@ std::vector<double> DualAscent::residual(std::size_t j, Gram& gram) {
 }
 
 template <class T>
-void DualAscent::Memory<T>::widen(std::size_t columns) {
-    neighbours.widen(columns);
-    doubles.widen(columns);
+void DualAscent::Memory<T>::widen(std::size_t) {
+    neighbours.widen();
+    doubles.widen();
 }
 
 template <class T>

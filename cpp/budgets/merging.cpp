@@ -330,8 +330,8 @@ void TwinVectors::Memory<T>::clear() {
 }
 
 template <class T>
-void TwinVectors::Memory<T>::widen(std::size_t columns) {
-    doubles.widen(columns);
+void TwinVectors::Memory<T>::widen(std::size_t) {
+    doubles.widen();
     clear();  // rows may lie otherwise now
 }
 

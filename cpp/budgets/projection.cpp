@@ -287,7 +287,7 @@ std::size_t Refit::dispensable(const Terms<T>& f, const Round& round, const std:
 template <class T>
 void Refit::Memory<T>::widen(std::size_t columns) {
     Spanned::Memory<T>::widen(columns);
-    neighbours.widen(columns);
+    neighbours.widen();
 }
 
 template <class T>

@@ -19,7 +19,7 @@ public:
     template <class T>
     struct Memory : PartMemory {
         Memory(const Spanned& budget, const Run&) : span(budget.inverse_) {}
-        void widen(std::size_t columns) { span.widen(columns); }
+        void widen(std::size_t) { span.widen(); }
         void save(Store& store) const { span.save(store); }
         void load(const Store& store, std::size_t terms) { span.load(store, terms); }
 
@@ -88,7 +88,7 @@ public:
     // Term i has left: those it was nearest to find another.
     void remove(const Terms<T>& f, std::size_t i);
 
-    void widen(std::size_t columns) { terms_.widen(columns); }
+    void widen() { terms_.widen(); }
     void save(Store& store) const;
     void load(const Store& store, std::size_t terms);
 

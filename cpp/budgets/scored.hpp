@@ -36,7 +36,13 @@ public:
     template <class T>
     struct Memory : PartMemory {
         Memory(const RemoveByEvaluation&, const Run& run) : recent(run.columns, run.sparse) {}
+        void make_room(std::size_t columns) { recent.make_room(columns); }
         void widen(std::size_t columns) { recent.widen(columns); }
+        void join(const Places& at) {
+            for (const std::size_t place : at) {
+                for (double& label : y) label += label >= static_cast<double>(place);
+            }
+        }
         void save(Store& store) const { recent.save(store, "budget.recent"); }
         void load(const Store& store, std::size_t) { recent.load(store, "budget.recent"); }
 

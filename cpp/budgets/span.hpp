@@ -59,9 +59,7 @@ public:
         --n_;
     }
 
-    void widen(std::size_t columns) {
-        if (table_) table_->widen(columns);
-    }
+    void widen() { table_.reset(); }  // made again when it is needed
     // Called after loading: the expansion has `terms` terms, the saved state of the budget has `known`.
     void load(std::size_t known, std::size_t terms) {
         if (known != terms) Store::refuse("budget", "knows other terms");

@@ -22,7 +22,7 @@ double Pair::operator()(double x, double z) const {
 
 template <class T>
 typename Basis<T>::Column& Basis<T>::declare(const std::string& name, std::size_t width, bool saved) {
-    named_.push_back(std::make_unique<Column>(Column{name, std::vector<AlignedVector<double>>(width), saved}));
+    named_.push_back(std::make_unique<Column>(Column{name, PerOutput<AlignedVector<double>>(width), saved}));
     return *named_.back();
 }
 
@@ -160,39 +160,47 @@ void Basis<T>::clear() {
 }
 
 template <class T>
-void Basis<T>::widen(std::size_t columns) {
-    if (columns <= columns_) return;
-    const std::size_t old = columns_;
-    columns_ = columns;
-    if (!tiled_) return;
-    if (sparse_ && columns > dense_columns) {
+void Basis<T>::make_room(std::size_t columns) {
+    if (columns <= columns_ || !tiled_) return;
+    if (becomes_sparse(columns)) {
+        becoming_.clear();
+        becoming_.reserve(n_);
         for (std::size_t i = 0; i < n_; ++i) {
             SparseRow row;
-            for (std::size_t j = 0; j < old; ++j) {
+            for (std::size_t j = 0; j < columns_; ++j) {
                 if (const T value = first(i)[j * lanes<T>]; value != 0) {
                     row.index.push_back(static_cast<std::int32_t>(j));
                     row.values.push_back(value);
                 }
             }
-            rows_.push_back(std::move(row));
+            becoming_.push_back(std::move(row));
         }
+        return;
+    }
+    flags_.make_room(columns);
+    if (columns <= capacity_ || n_ == 0) return;
+    const std::size_t wider = columns + columns / 2;
+    AlignedVector<T> tiles(tiles_.size() / stride() * wider * lanes<T>);
+    for (std::size_t i = 0; i < padded(n_); i += lanes<T>) {
+        std::copy_n(tiles_.data() + i * capacity_, columns_ * lanes<T>, tiles.data() + i * wider);
+    }
+    tiles_ = std::move(tiles);
+    capacity_ = wider;
+}
+
+template <class T>
+void Basis<T>::widen(std::size_t columns) {
+    if (columns <= columns_) return;
+    if (tiled_ && becomes_sparse(columns)) {
         tiled_ = false;
+        rows_ = std::move(becoming_);
         tiles_ = {};
         nonzeros_ = {};
         flags_ = Flags<T>(0, false);
-        return;
+    } else if (tiled_) {
+        flags_.widen();
     }
-    flags_.widen(columns);
-    if (columns > capacity_ && n_ > 0) {
-        Basis wider(columns + columns / 2, false);
-        wider.capacity_ = wider.columns_;
-        wider.tiles_.resize(tiles_.size() / stride() * wider.stride());
-        for (std::size_t i = 0; i < n_; ++i) {
-            for (std::size_t j = 0; j < old; ++j) wider.first(i)[j * lanes<T>] = first(i)[j * lanes<T>];
-        }
-        capacity_ = wider.capacity_;
-        tiles_ = std::move(wider.tiles_);
-    }
+    columns_ = columns;
 }
 
 template <class T>
@@ -441,7 +449,8 @@ void Basis<T>::load(const Store& store, const std::string& prefix) {
         if (columns != columns_ || x.size() != rows * columns) Store::refuse(dense, "has the wrong shape");
         if (rows) {
             tiled_ = true;
-            flags_.widen(columns_);
+            flags_.make_room(columns_);
+            flags_.widen();
         }
         for (std::size_t i = 0; i < rows; ++i) append({x.data() + i * columns, nullptr, columns});
     } else {

@@ -54,7 +54,7 @@ class Basis {
 public:
     struct Column {
         std::string name;
-        std::vector<AlignedVector<double>> values;  // one vector per output: contiguous over rows
+        PerOutput<AlignedVector<double>> values;  // contiguous over rows
         bool saved = true;
     };
 
@@ -93,6 +93,8 @@ public:
     void remove(std::size_t i);             // the last row takes its place
     void replace(std::size_t i, Row<T> x);  // the same, then x is appended
     void clear();
+    // New features, 0 in all rows. `make_room` allocates what they need, then `widen` adds them and cannot fail.
+    void make_room(std::size_t columns);
     void widen(std::size_t columns);
     // A view of stored row i, valid until the workspace or the table changes.
     Row<T> row(std::size_t i, Workspace<T>& work) const;
@@ -135,6 +137,7 @@ private:
     void store_nonzeros(Row<T> x);
     Row<T> filled(Row<T> x, Workspace<T>& work) const;
     const double* norms_of(const Pair& pair) const;
+    bool becomes_sparse(std::size_t columns) const { return sparse_ && columns > dense_columns; }
     std::size_t stride() const { return capacity_ * lanes<T>; }
     // Feature 0 of row i; feature j is lanes * j further.
     T* first(std::size_t i) { return tiles_.data() + i / lanes<T> * stride() + i % lanes<T>; }
@@ -149,6 +152,7 @@ private:
     Flags<T> flags_;                                   // of rows in tiles
     std::vector<std::vector<std::int32_t>> nonzeros_;  // of rows in tiles, where examples come sparse
     std::vector<SparseRow> rows_;                      // where there are no tiles
+    std::vector<SparseRow> becoming_;                  // from `make_room` to `widen`: the rows, if tiles end
     std::vector<std::unique_ptr<Column>> named_;
     std::vector<Norms> norms_;
 };

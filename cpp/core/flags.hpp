@@ -9,6 +9,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/row.hpp"
@@ -21,17 +23,20 @@ template <class T>
 class Flags {
 public:
     // partly: count bits even if only some columns are flags.
-    Flags(std::size_t columns, bool partly) : partly_(partly) { widen(columns); }
+    Flags(std::size_t columns, bool partly) : partly_(partly) {
+        make_room(columns);
+        widen();
+    }
 
     // The columns whose bits are counted, and all others.
-    const Word<T>* mask() const { return mask_.data(); }
-    const std::vector<std::int32_t>& others() const { return others_; }
-    bool any() const { return others_.size() < counts_.size(); }
-    bool all() const { return others_.empty(); }
+    const Word<T>* mask() const { return choice_.mask.data(); }
+    const std::vector<std::int32_t>& others() const { return choice_.others; }
+    bool any() const { return others().size() < counts_.size(); }
+    bool all() const { return others().empty(); }
     // Grows when this choice of columns changes. While it stays the same, sums for a row are bitwise reproducible.
     std::size_t version() const { return version_; }
 
-    std::size_t words() const { return mask_.size(); }
+    std::size_t words() const { return choice_.mask.size(); }
     std::size_t stride() const { return words() * lanes<T>; }
     // The tile of row i.
     const Word<T>* tile(std::size_t i) const { return tiles_.data() + i / lanes<T> * stride(); }
@@ -107,7 +112,10 @@ public:
         mixed_ = 0;
         choose_columns();
     }
-    void widen(std::size_t columns);
+    // New columns, which are 0 in all rows. `make_room` allocates what they need; then `widen` adds them and cannot
+    // fail.
+    void make_room(std::size_t columns);
+    void widen();
 
 private:
     static constexpr std::size_t bits = 8 * sizeof(T);
@@ -142,8 +150,28 @@ private:
         }
         return changed;
     }
-    // Chooses the columns whose bits are counted, after `counts_` has changed.
-    void choose_columns();
+    // The columns whose bits are counted, and all others.
+    struct Choice {
+        std::vector<Word<T>> mask;
+        std::vector<std::int32_t> others;
+        bool operator==(const Choice&) const = default;
+    };
+    Choice choice(const std::vector<std::uint32_t>& counts, std::size_t words) const;
+    // Chooses them anew, after `counts_` has changed.
+    void choose_columns() { adopt(choice(counts_, words())); }
+    void adopt(Choice&& choice) {
+        if (choice == choice_) return;
+        choice_ = std::move(choice);
+        ++version_;
+    }
+    // What `widen` puts in place; the last four only if rows need more words.
+    struct Wider {
+        std::vector<std::uint32_t> counts;
+        Choice choice;
+        std::vector<Word<T>> all_columns;
+        AlignedVector<Word<T>> tiles;
+        std::vector<Word<T>> non_binary, row_ones, row_non_binary;
+    };
 
     bool partly_;
     std::size_t n_ = 0;
@@ -153,10 +181,10 @@ private:
     std::size_t mixed_ = 0;              // how many columns have such rows
     AlignedVector<Word<T>> tiles_;       // the ones: word w of a row lies where feature w would (see simd.hpp)
     std::vector<Word<T>> non_binary_;    // row by row: which values are neither 0 nor 1
-    std::vector<Word<T>> mask_;
-    std::vector<std::int32_t> others_;
+    Choice choice_;
     std::vector<Word<T>> all_columns_;                // a mask of all columns
     std::vector<Word<T>> row_ones_, row_non_binary_;  // of the row about to be stored
+    std::unique_ptr<Wider> wider_;                    // from `make_room` to `widen`
 };
 
 }  // namespace onkel

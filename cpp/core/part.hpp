@@ -9,6 +9,7 @@
 
 #include "core/run.hpp"
 #include "core/store.hpp"
+#include "core/vectors.hpp"
 
 namespace onkel {
 
@@ -28,7 +29,10 @@ struct PartMemory {
     PartMemory() = default;
     template <class Part>
     PartMemory(const Part&, const Run&) {}
+    void make_room(std::size_t /*columns*/) {}
     void widen(std::size_t /*columns*/) {}
+    void make_places(std::size_t /*count*/) {}
+    void join(const Places&) {}
     void save(Store&) const {}
     void load(const Store&) {}
     void load(const Store&, std::size_t /*terms*/) {}  // of a budget

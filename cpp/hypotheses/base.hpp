@@ -74,12 +74,17 @@ public:
     virtual void check_scale(double factor) const = 0;
     virtual void move(double shrink, const Proposal<T>& proposal) = 0;
 
-    // Make room for new features; `map` is drawn for all columns (null: nothing is drawn).
-    virtual void widen(std::size_t columns, const Map* map) = 0;
+    // New features: there are `columns` now, and `map` is drawn for those that are new (null: nothing is drawn).
+    // `make_room` allocates all that is needed, and changes nothing that can be noticed; then `widen` cannot fail.
+    virtual void make_room(std::size_t columns, const Map* map) = 0;
+    virtual void widen(std::size_t columns) = 0;
+    // New outputs, whose coefficients are 0; there were three or more. Again, only the first step may fail.
+    virtual void make_places(std::size_t count) = 0;
+    virtual void join(const Places& at) = 0;
     virtual void save(Store& store) const = 0;
     virtual void load(const Store& store) = 0;
 
-    const std::size_t outputs;
+    std::size_t outputs;
 
 protected:
     Run run_;

@@ -97,9 +97,24 @@ public:
         terms_.append(proposal.x, proposal.round.t, proposal.round.kxx, coef, proposal.work);
     }
 
-    void widen(std::size_t columns, const Map* map) override {
-        weights_.widen(columns, map);
-        terms_.widen(columns, map);
+    void make_room(std::size_t columns, const Map* map) override {
+        weights_.make_room(columns, map);
+        terms_.make_room(columns, map);
+    }
+    void widen(std::size_t columns) override {
+        weights_.widen(columns);
+        terms_.widen(columns);
+    }
+    void make_places(std::size_t count) override {
+        weights_.make_places(count);
+        terms_.make_places(count);
+        zeros_.resize(outputs + count);
+        s_.resize(outputs + count);
+    }
+    void join(const Places& at) override {
+        weights_.join(at);
+        terms_.join(at);
+        outputs += at.size();
     }
     void save(Store& store) const override {
         terms_.save(store);

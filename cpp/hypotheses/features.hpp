@@ -133,10 +133,22 @@ public:
         }
     }
 
-    void widen(std::size_t, const Map* map) override {
-        auto wider = std::get<std::unique_ptr<FeatureMap<T>>>(map->start(this->run_));
-        wider->inherit(*map_);
-        map_ = std::move(wider);
+    void make_room(std::size_t, const Map* map) override {
+        more_ = std::get<std::unique_ptr<FeatureMap<T>>>(map->start(this->run_));
+        map_->make_room(*more_);
+    }
+    void widen(std::size_t) override {
+        map_->append(*more_);
+        more_.reset();
+    }
+    void make_places(std::size_t count) override {
+        coef_.make_places(count, features());
+        if (averages()) base_.make_places(count, features());
+    }
+    void join(const Places& at) override {
+        coef_.join(at);
+        if (averages()) base_.join(at);
+        outputs += at.size();
     }
 
     void save(Store& store) const override {
@@ -210,9 +222,10 @@ private:
     }
 
     std::unique_ptr<FeatureMap<T>> map_;
-    std::vector<AlignedVector<T>> coef_;     // without scale
-    std::vector<std::vector<double>> base_;  // with averages: see ScaledFunction
-    std::vector<T> dz_;                      // gradient of the loss with respect to the features
+    std::unique_ptr<FeatureMap<T>> more_;  // from `make_room` to `widen`: the map of the new columns
+    PerOutput<AlignedVector<T>> coef_;     // without scale
+    PerOutput<std::vector<double>> base_;  // with averages: see ScaledFunction
+    std::vector<T> dz_;                    // gradient of the loss with respect to the features
 
     AlignedVector<T> z_;  // features of the examples block_begin_ .. block_end_ - 1 of those being learned from
     std::size_t block_begin_ = 0;

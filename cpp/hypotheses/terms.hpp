@@ -33,7 +33,10 @@ public:
     virtual void insert(Terms<T>& f, const Proposal<T>& proposal) = 0;
     // Is it certain that none of the n terms will be removed any more? Then large blocks of examples pay.
     virtual bool keeps_terms(std::size_t n) const = 0;
+    // New features, as in `Function`.
+    virtual void make_room(std::size_t columns) = 0;
     virtual void widen(std::size_t columns) = 0;
+    virtual void join(const Places& at) = 0;
     virtual void save(Store& store) const = 0;
     // The state of a budget whose expansion, loaded before, has so many terms.
     virtual void load(const Store& store, std::size_t terms) = 0;
@@ -47,7 +50,9 @@ public:
 
     void insert(Terms<T>& f, const Proposal<T>& proposal) override { part_.insert(f, proposal, memory_); }
     bool keeps_terms(std::size_t n) const override { return part_.keeps_terms(n, memory_); }
+    void make_room(std::size_t columns) override { memory_.make_room(columns); }
     void widen(std::size_t columns) override { memory_.widen(columns); }
+    void join(const Places& at) override { memory_.join(at); }
     void save(Store& store) const override { memory_.save(store); }
     void load(const Store& store, std::size_t terms) override { memory_.load(store, terms); }
 
@@ -315,9 +320,29 @@ public:
         return cumulative * coef.values[output][i] + base->values[output][i];
     }
 
-    void widen(std::size_t wider, const Map*) override {
+    void make_room(std::size_t wider, const Map*) override {
+        for (Basis<T>* table : {&basis, &dead}) table->make_room(wider);
+        budget_->make_room(wider);
+    }
+    void widen(std::size_t wider) override {
         for (Basis<T>* table : {&basis, &dead}) table->widen(wider);
         budget_->widen(wider);
+    }
+    void make_places(std::size_t count) override {
+        for (Column* column : per_output()) column->values.make_places(count, n());
+        dead_coef_.values.make_places(count, dead.n());
+        for (std::vector<double>* values : {&bias, &bias_sum}) reserve(*values, outputs + count);
+    }
+    void join(const Places& at) override {
+        for (Column* column : per_output()) column->values.join(at);
+        dead_coef_.values.join(at);
+        for (std::vector<double>* values : {&bias, &bias_sum}) {
+            for (const std::size_t i : at) {
+                if (!bias.empty()) values->insert(values->begin() + static_cast<std::ptrdiff_t>(i), 0.0);
+            }
+        }
+        budget_->join(at);
+        outputs += at.size();
     }
 
     // -- state
@@ -360,6 +385,16 @@ private:
         std::vector<Column*> columns;
         for (const BudgetColumn& column : budget.columns()) {
             columns.push_back(&table.declare(column.name, column.kind == BudgetColumn::scores ? outputs_each : 1));
+        }
+        return columns;
+    }
+
+    // The columns with a number for each of several outputs.
+    std::vector<Column*> per_output() {
+        std::vector<Column*> columns{&coef};
+        if (base) columns.push_back(base);
+        for (Column* column : kept_) {
+            if (column->values.size() > 1) columns.push_back(column);
         }
         return columns;
     }

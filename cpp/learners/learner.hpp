@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/locks.hpp"
+#include "core/vectors.hpp"
 #include "hypotheses/terms.hpp"
 #include "losses.hpp"
 #include "updates/base.hpp"
@@ -205,7 +206,23 @@ public:
 
     void widen(std::size_t columns, const Map* map) {
         drop_block();
-        f_->widen(columns, map);
+        f_->make_room(columns, map);
+        f_->widen(columns);
+    }
+
+    // New outputs at these positions; there were three or more.
+    void join(const Places& at) {
+        drop_block();
+        const std::size_t more = outputs() + at.size();
+        f_->make_places(at.size());
+        update_->make_places(at.size());
+        const std::size_t steps = per_weight_ ? more * f_->features() : 0;
+        const std::pair<std::vector<double>*, std::size_t> scratch[] = {
+            {&s_, more}, {&slope_, more}, {&coef_, more}, {&s_one_, 2 * more}, {&steps_, steps}};
+        for (const auto& [numbers, size] : scratch) reserve(*numbers, size);
+        f_->join(at);  // from here on nothing is allocated
+        update_->join(at);
+        for (const auto& [numbers, size] : scratch) numbers->resize(size);
     }
 
     Store save() const {

@@ -264,11 +264,12 @@ void bind_learner(nb::module_& m, const char* name) {
                Output<double> out) {
                 const Rows<T> X = rows<T>(values, indices, starts);
                 require_equal(out.shape(0), X.n);
-                require_equal(out.shape(1), self.outputs());
                 if (average && !self.averages()) throw std::invalid_argument("this learner keeps no average");
                 nb::gil_scoped_release release;
                 const Lock::Shared guard(self.lock());
+                if (out.shape(1) != self.outputs()) return false;  // an output has joined since the caller looked
                 self.scores(X, average, out.data());
+                return true;
             },
             "values"_a, "indices"_a.none(), "starts"_a.none(), "average"_a, "out"_a.noconvert())
         .def(
@@ -288,6 +289,18 @@ void bind_learner(nb::module_& m, const char* name) {
                 locked<Lock::Exclusive>(self, [&](bool) { self.widen(columns, map); });
             },
             "columns"_a, "map"_a.none())
+        .def(
+            "join",
+            [](L& self, const Places& at) {
+                if (self.outputs() < 3) throw std::invalid_argument("outputs join others if there are three or more");
+                for (std::size_t i = 0; i < at.size(); ++i) {
+                    if (at[i] > self.outputs() + i || (i && at[i] <= at[i - 1])) {
+                        throw std::invalid_argument("the positions of new outputs must ascend without gaps");
+                    }
+                }
+                locked<Lock::Exclusive>(self, [&](bool) { self.join(at); });
+            },
+            "at"_a)
         .def_prop_ro("n", &L::n)
         .def_prop_ro("t", &L::t)
         .def_prop_ro("rows_learned", &L::rows_learned)

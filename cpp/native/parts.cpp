@@ -177,7 +177,8 @@ void bind_parts(nb::module_& m) {
     nb::class_<Common>(m, "Common")
         .def(
             "__init__", [](Common* self, const Input<double>& drawn) { new (self) Common(*table(drawn)); },
-            "directions"_a);
+            "directions"_a)
+        .def("append", &Common::append, "more"_a);
     m.def(
         "Stretched",
         [](std::shared_ptr<Common> common, double factor, double reach) {

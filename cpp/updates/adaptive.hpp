@@ -24,6 +24,12 @@ public:
             }
             store.put("update.squares", std::move(flat), {features, squares.size()});
         }
+        void make_places(std::size_t count) {
+            if (!squares.empty()) squares.make_places(count, squares[0].size());
+        }
+        void join(const Places& at) {
+            if (!squares.empty()) squares.join(at);
+        }
         void load(const Store& store) {
             const std::vector<double> flat = store.get<double>("update.squares", 2);
             const std::size_t features = store.shape("update.squares")[0];
@@ -33,7 +39,7 @@ public:
             }
         }
 
-        std::vector<std::vector<double>> squares;  // one vector per output
+        PerOutput<std::vector<double>> squares;
     };
 
     explicit AdaGrad(double eta) : eta_(eta) {}

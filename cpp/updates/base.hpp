@@ -51,6 +51,9 @@ public:
                            double* steps) = 0;
     // The margin or tube of the next round, given the loss's own.
     virtual double threshold(double own) const = 0;
+    // New outputs, as in `Function`.
+    virtual void make_places(std::size_t count) = 0;
+    virtual void join(const Places& at) = 0;
     virtual void save(Store& store) const = 0;
     virtual void load(const Store& store) = 0;
 };
@@ -71,6 +74,8 @@ public:
         part_.step_each(coef, z, features, outputs, steps, memory_);
     }
     double threshold(double own) const override { return part_.threshold(own, memory_); }
+    void make_places(std::size_t count) override { memory_.make_places(count); }
+    void join(const Places& at) override { memory_.join(at); }
     void save(Store& store) const override { memory_.save(store); }
     void load(const Store& store) override { memory_.load(store); }
 

@@ -58,11 +58,16 @@ class Map(Part):
     kernel: Kernel = Gaussian()
     components: int = 100
     grows: ClassVar[bool] = True  # may features appear after the first call?
+    # Are the numbers of a column drawn from its key alone, and is the last axis of each array that of the columns? Then
+    # only new columns are drawn when features appear, else all columns are.
+    by_column: ClassVar[bool] = False
     per_output: ClassVar[Mapping[str, str]] = {}  # entries of the memory that depend on the outputs, and their kind
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         refuse_unknown_kinds(cls, "per_output", KINDS)
+        if "draw" in vars(cls) and "by_column" not in vars(cls):
+            cls.by_column = False  # what holds for another `draw` need not hold for this one
 
     def __post_init__(self) -> None:
         self._require("kernel", isinstance(self.kernel, Kernel), "a kernel")
@@ -77,14 +82,17 @@ class Map(Part):
         """The random numbers of a run whose columns have these keys."""
         raise NotImplementedError
 
-    def redraw(self, columns: int, keys: Array, seed: int) -> Drawn:
-        """The random numbers of a run that had `columns` columns and now has columns with these keys."""
-        if len(keys) != columns and not self.grows:
+    def draw_more(self, columns: int, keys: Array, seed: int) -> Drawn:
+        """The random numbers that a run with `columns` columns needs to go on with columns of these keys.
+
+        They are those of the new columns if the map draws `by_column`, else those of all columns.
+        """
+        if not self.grows:
             raise ValueError(
                 f"{type(self).__name__} was drawn for {columns} features and cannot take another: name all of them in "
                 'the first example, or use the map "fourier", where features may appear later'
             )
-        return self.draw(keys, seed)
+        return self.draw(keys[columns:] if self.by_column else keys, seed)
 
     def start(self, run: Run) -> Memory:
         """The initial memory of a map that learns: numbers, arrays, `Random` streams and tables by name."""
@@ -159,6 +167,8 @@ class Fourier(Map):
     >>> model = ComposedClassifier(hypothesis=Features(Fourier(Gaussian(0.5), components=100)))
     """
 
+    by_column: ClassVar[bool] = True
+
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         return cls(Gaussian(1.0), 6), cls(Laplacian(0.4), 6), cls(Cauchy(0.8), 6)
@@ -194,6 +204,7 @@ class Reparameterized(Fourier):
     eta: float = 0.0
     clip: float = 20.0
     traits: ClassVar[tuple[str, ...]] = ("adapts",)
+    by_column: ClassVar[bool] = True
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:

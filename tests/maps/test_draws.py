@@ -77,7 +77,7 @@ def test_draws_belong_to_the_key(map):
     order = [3, 0, 4, 2, 1]
     np.testing.assert_array_equal(map.draw(keys[order], SEED)["directions"], U[:, order])
     np.testing.assert_array_equal(map.draw(keys[:2], SEED)["directions"], U[:, :2])
-    np.testing.assert_array_equal(map.redraw(2, keys, SEED)["directions"], U)
+    np.testing.assert_array_equal(map.draw_more(2, keys, SEED)["directions"], U[:, 2:])
     np.testing.assert_array_equal(map.replace(components=5).draw(keys, SEED)["directions"], U[:5])
     assert map.draw(keys[:0], SEED)["directions"].shape == (9, 0)
 
@@ -155,7 +155,7 @@ def test_directions_drawn_together_know_the_number_of_columns_only():
         assert all(np.array_equal(one[name], two[name]) for name in one)
         assert not np.array_equal(directions(map, 4, 1), directions(map, 4, 2))
         with pytest.raises(ValueError, match=f"{type(map).__name__} was drawn for 4 features and cannot take another"):
-            map.redraw(4, columns(5), SEED)
+            map.draw_more(4, columns(5), SEED)
 
 
 # Maps: how well they approximate

@@ -79,6 +79,24 @@ def rows_between(X: Any, start: int, stop: int) -> Any:
     return sp.csr_array(parts, shape=(stop - start, X.shape[1]))
 
 
+def narrowed(state: State, like: State, columns: int) -> State:
+    """A state without the columns after the first `columns`, in which all rows are 0.
+
+    `like` is the state of a new engine with so many columns. It tells the shapes of the other arrays.
+    """
+    arrays = dict(state)
+    for name, values in state.items():
+        table = name.removesuffix(".indptr")
+        if name.endswith(".x"):
+            arrays[name] = values[:, :columns].copy()
+        elif name.endswith(".indptr") and f"{table}.x" in like:  # these rows became sparse with the new columns
+            parts = (arrays.pop(f"{table}.data"), arrays.pop(f"{table}.indices"), arrays.pop(name))
+            arrays[f"{table}.x"] = sp.csr_array(parts, shape=(len(values) - 1, columns)).toarray()
+        elif name in like and like[name].size and like[name].shape != values.shape:
+            arrays[name] = values[tuple(map(slice, like[name].shape))].copy()
+    return arrays
+
+
 def rows(X: Any) -> Iterator[Row]:
     """The rows of an array or a CSR matrix."""
     if hasattr(X, "indptr"):

@@ -93,6 +93,28 @@ class Joining:
         return 2.0 * label - 1.0 if self.new == 2 else label.astype(np.float64)
 
 
+class Leaving(Joining):
+    """The way back from a larger set of classes, if none of the new ones was learned: `Joining`, undone."""
+
+    @property
+    def outputs(self) -> int:
+        """Number of scores after the step."""
+        return self.old
+
+    @property
+    def swaps(self) -> bool:
+        """Never: there were three classes or more."""
+        return False
+
+    def array(self, kind: str, values: Array) -> Array:
+        """What `Joining.array` made of the array that is returned."""
+        if kind in ("scores", "squares") and values.ndim and values.size:
+            return np.asarray(values[..., self.at])
+        if kind == "scores" and values.ndim and values.shape[-1]:
+            return np.zeros((*values.shape[:-1], self.old))
+        return np.searchsorted(self.at, values).astype(np.float64) if kind == "targets" else values
+
+
 KINDS = {
     "scores": Joining._scores,
     "squares": Joining._squares,

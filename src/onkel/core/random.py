@@ -48,18 +48,25 @@ class Random:
 
 def uniforms(seed: int, purpose: str, keys: Array, count: int) -> Array:
     """Numbers in (0, 1), `count` for each key; each depends only on seed, purpose, key and position."""
-    golden = np.uint64(0x9E3779B97F4A7C15)
-    start = np.array([mix((seed & _MASK) ^ hash_text(purpose))], dtype=np.uint64)
-    stream = _mix(start ^ _mix(np.asarray(keys, dtype=np.uint64) + golden))
-    places = np.arange(1, count + 1, dtype=np.uint64) * golden
-    return ((_mix(stream[:, None] + places) >> np.uint64(12)) + 0.5) * 2.0**-52
+    start = np.uint64(mix((seed & _MASK) ^ hash_text(purpose)))
+    stream = _mixed(start ^ _mixed(np.asarray(keys, dtype=np.uint64) + _GOLDEN))
+    places = np.arange(1, count + 1, dtype=np.uint64) * _GOLDEN
+    return ((_mixed(stream[:, None] + places) >> _12) + 0.5) * 2.0**-52
 
 
-def _mix(z: Array) -> Array:
-    """`mix`, for arrays."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_12, _27, _30, _31 = (np.uint64(bits) for bits in (12, 27, 30, 31))
+
+
+def _mixed(z: Array) -> Array:
+    """`mix`, for an array, which is overwritten."""
+    z ^= z >> _30
+    z *= _FIRST
+    z ^= z >> _27
+    z *= _SECOND
+    z ^= z >> _31
+    return z
 
 
 def pick(probability: Array, uniform: float) -> int:

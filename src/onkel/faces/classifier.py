@@ -83,13 +83,19 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
         They are those of the "last" or the "average" model (`output`; None: the average if there is one).
         """
-        scores = self._scores(X, output)
+        scores = self._answers(X, output)[1]
         return scores if scores.shape[1] > 1 else scores[:, 0]
 
     def predict(self, X: Any) -> Array:
         """The class of each row; with two classes, a score of 0 predicts `classes_[1]`."""
-        scores = self._scores(X)
-        return predicted(self.classes_, scores)
+        return predicted(*self._answers(X))
+
+    def _answers(self, X: Any, output: str | None = None) -> tuple[Array, Array]:
+        """The classes and their scores; asked again if a class joins in another thread in the meantime."""
+        while True:
+            labels, scores = self._labels, self._scores(X, output)
+            if labels is self._labels and labels is not None and labels.outputs == scores.shape[1]:
+                return labels.classes, scores
 
     def _has_probabilities(self) -> bool:
         recipe = self._learned.recipe if self._learned else self
@@ -109,10 +115,11 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         """Learn from one example: a dictionary of features, or an array row."""
         learned = self._learned
         try:
-            target = learned.labels.targets.get(y)  # type: ignore[union-attr]
-        except (AttributeError, TypeError):  # nothing was learned yet, or y is not hashable
-            target = None
-        if learned is None or target is None or not learned.learn_as_it_is(x, target, w):
+            labels = learned.labels  # type: ignore[union-attr]
+            target = labels.ranks[labels.places[y]]  # type: ignore[union-attr]
+        except (AttributeError, TypeError, LookupError):  # nothing was learned yet, or y is not a known label
+            return self._learn_checked(x, y, w)
+        if not learned.learn_as_it_is(x, target, w):  # type: ignore[union-attr]
             self._learn_checked(x, y, w)
 
     def _learn_checked(self, x: Any, y: Any, w: float) -> None:
@@ -120,10 +127,13 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         weight = border.as_one_weight(w, X)
         label = labels.checked([y], "y")
         known = self._labels
-        if known is None or y not in known.targets:
+        if known is None or known.find(y) is None:
             known = self._joined(label)
-        learned = self._for(X, new, known)
-        self._learn(learned, X, np.array([known.targets[y]]), weight)
+        target = known.find(y)
+        assert target is not None
+        with self._joining(X, new, known) as learned:
+            if learned is not self._learned or not learned.learn_as_it_is(x, target, w):
+                self._learn(learned, X, np.array([target]), weight)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a frame as `learn_one` would; new columns and classes are added."""
@@ -133,7 +143,8 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         known = self._labels.classes if self._labels else y[:0]
         for start, stop in pairwise(cuts(y, known)):
             now = self._joined(y[start:stop])
-            self._learn(self._for(rows, new, now), rows[start:stop], now.target(y[start:stop]), None)
+            with self._joining(rows, new, now) as learned:
+                self._learn(learned, rows[start:stop], now.target(y[start:stop]), None)
             new = []
 
     def predict_one(self, x: Any) -> Any:
@@ -141,7 +152,10 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         learned: Learned | None = self._learned
         if learned is None:
             return None
-        return predicted_one([*learned.labels.targets], learned.score_one(x))  # type: ignore[union-attr]
+        while True:
+            labels, scores = learned.labels, learned.score_one(x)
+            if labels is learned.labels and labels.outputs == len(scores):  # type: ignore[union-attr]
+                return predicted_one(labels.classes.tolist(), scores)  # type: ignore[union-attr]
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each class (logistic models)."""

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from onkel.core.growing import Growing
 from onkel.core.part import from_plain, to_plain
 from onkel.faces import border
 from onkel.maps import keys_of
@@ -61,6 +62,7 @@ class Columns:
     def __init__(self, count: int, names: list[Any] | None, grows: bool, owner: str) -> None:
         self.count, self.names, self.grows, self.owner = count, names, grows, owner
         self.index = {name: i for i, name in enumerate(names or ())}
+        self._keys = Growing(keys_of(names) if names else np.arange(count, dtype=np.uint64))
 
     def __len__(self) -> int:
         return self.count
@@ -74,8 +76,15 @@ class Columns:
 
     @property
     def keys(self) -> Array:
-        """A number for each feature, made from its name, or its position if columns have no names."""
-        return keys_of(self.names) if self.names else np.arange(max(self.count, 1), dtype=np.uint64)
+        """A number for each feature, made from its name, or its position if columns have no names.
+
+        Without features there is one all the same: no engine is made without columns, and rows are 0 there.
+        """
+        return self.first_keys(self.count)
+
+    def first_keys(self, count: int) -> Array:
+        """The keys of the first `count` columns."""
+        return self._keys.first(count).values if count else np.zeros(1, dtype=np.uint64)
 
     @property
     def fixed(self) -> list[str] | None:
@@ -84,26 +93,35 @@ class Columns:
 
     # -- new columns
 
-    def wider(self, count: int) -> Columns:
-        """Columns without names, at least `count` of them: the known ones, then new ones."""
-        return Columns(max(self.count, count), None, False, self.owner)
+    def keys_with(self, more: Any) -> Growing:
+        """The keys of these columns and of further ones: `more` are their names, or the number of unnamed ones."""
+        keys = np.arange(self.count, self.count + more, dtype=np.uint64) if isinstance(more, int) else keys_of(more)
+        return self._keys.plus(keys)
+
+    def add(self, more: Any, keys: Growing) -> None:
+        """Append columns; `keys` are those that `keys_with` returned for them."""
+        if not isinstance(more, int):
+            self.names = self.names or []
+            self.index |= {name: self.count + i for i, name in enumerate(more)}
+            self.names += more
+        self.count, self._keys = keys.n, keys
 
     def open(self) -> Columns:
         """Columns with the same names, to which new ones may be added."""
-        return self if self.grows else Columns(self.count, self.names, True, self.owner)
+        return self if self.grows else Columns(self.count, self.names and [*self.names], True, self.owner)
 
     def refuse_unnamed(self) -> None:
         """Raise ValueError if columns have no names."""
         if self.names is None:
             raise ValueError("this model was trained on unnamed columns: give it arrays, not names")
 
-    def add(self, names: list[Any]) -> None:
-        """Append new names."""
-        known = self.names = self.names or []
-        for name in names:
-            self.index[name] = len(known)
-            known.append(name)
-        self.count = len(known)
+    def leave(self, count: int) -> None:
+        """Remove the columns after the first `count` again."""
+        if self.names is not None:
+            for name in self.names[count:]:
+                del self.index[name]
+            del self.names[count:]
+        self.count, self._keys = count, self._keys.first(count)
 
     def unknown(self, names: Any) -> list[Any]:
         """The names that are not yet known."""

@@ -57,7 +57,8 @@ class Detector(OutlierMixin, Estimator):  # type: ignore[misc]
         learned = self._learned
         if learned is None or not learned.learn_as_it_is(x, 1.0, 1.0):
             X, new = self._example(x)
-            self._learn(self._for(X, new, None), X, np.ones(1), None)
+            with self._joining(X, new, None) as learned:
+                self._learn(learned, X, np.ones(1), None)
 
     def score_one(self, x: Any) -> float:
         """rho - f(x), higher for novel examples; 0 before anything was learned."""

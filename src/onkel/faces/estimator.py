@@ -11,6 +11,7 @@ import copy
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar, Self, dataclass_transform
@@ -269,20 +270,21 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
             rows = known.select(x, new)
         return (rows if learned is None else cast(rows, learned.dtype)), new
 
-    def _for(self, X: Any, new: list[Any] | None, labels: Labels | None) -> Learned:
-        """The model for checked rows with `new` names: the current one, with the names added, or a new one."""
+    @contextmanager
+    def _joining(self, X: Any, new: list[Any] | None, labels: Labels | None) -> Iterator[Learned]:
+        """The model for checked rows with `new` names and these labels: the current one, which they join, or another.
+
+        If no row is learned in this block, the model stays as it was, without them.
+        """
         learned = self._learned
         if learned is None:
-            owner = type(self).__name__
-            columns = Columns(X.shape[1], None, False, owner) if new is None else Columns(0, [], True, owner)
-            if new is not None:
-                columns.add(new)
-            return self._begun(X, columns, labels)
-        if labels is not None and labels is not learned.labels:
+            columns = Columns(X.shape[1] if new is None else len(new), new, new is not None, type(self).__name__)
+            yield self._begun(X, columns, labels)
+            return
+        if labels is not None and labels is not learned.labels and not learned.joins_in_place(labels):
             learned = learned.relabelled(labels)
-        if new is not None:
-            learned.name(new)
-        return learned
+        with learned.joining(new, labels):
+            yield learned
 
     def _scores(self, X: Any, output: str | None = None) -> Array:
         learned = self._fitted()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -28,8 +29,11 @@ class Labels:
 
     def __init__(self, classes: Array, declared: bool) -> None:
         self.classes, self.declared = classes, declared
+        # The target of a label is ranks[places[label]]. Places do not change when other labels join, and are shared with
+        # the larger set. So a label that joins costs no pass over a dictionary.
         two = len(classes) <= 2
-        self.targets = {c: 2.0 * i - 1 if two else float(i) for i, c in enumerate(classes.tolist())}
+        self.places = {label: i for i, label in enumerate(classes.tolist())}
+        self.ranks = array("d", [2.0 * i - 1 if two else i for i in range(len(classes))])
 
     def __len__(self) -> int:
         return len(self.classes)
@@ -44,6 +48,35 @@ class Labels:
         if len(self) <= 2:
             return np.where(y == self.classes[-1], 1.0, -1.0) if len(self) == 2 else np.full(len(y), -1.0)
         return np.searchsorted(self.classes, y).astype(np.float64)
+
+    def find(self, label: Any) -> float | None:
+        """The target of a label; None if it is not known."""
+        place = self.places.get(label, len(self.ranks))
+        return self.ranks[place] if place < len(self.ranks) else None
+
+    def joined_since(self, before: Labels) -> list[int] | None:
+        """The positions of the labels that joined `before`; None if these are not `before` with labels that joined."""
+        if self.places is not before.places or len(before) < 3:
+            return None
+        return sorted(int(rank) for rank in self.ranks[len(before) :])
+
+    def _with(self, more: Array) -> Labels:
+        """These labels, three or more, and further ones of their kind."""
+        classes = self.classes.astype(np.result_type(self.classes, more), copy=False)
+        at = np.searchsorted(classes, more)
+        labels = Labels(self.classes[:0], self.declared)
+        labels.classes = np.insert(classes, at, more)
+        labels.ranks = array("d", self.ranks)
+        ranks = np.frombuffer(labels.ranks)
+        for place in reversed(at.tolist()):
+            ranks += ranks >= place
+        del ranks  # an array that is looked at cannot grow
+        labels.ranks.extend((at + np.arange(len(at))).tolist())
+        if len(self.places) > len(self.ranks):  # others joined these before, and were not learned
+            self.places = dict(list(self.places.items())[: len(self.ranks)])
+        labels.places = self.places
+        self.places.update(zip(more.tolist(), range(len(self), len(labels)), strict=True))
+        return labels
 
     def known(self, y: Array) -> Array | None:
         """The targets of labels of the same type that are all known, else None (then `joined` decides)."""
@@ -76,6 +109,10 @@ class Labels:
         return cls(seen[:0], False)._joined(seen, declared)
 
     def _joined(self, seen: Array, more: Array | None) -> Labels:
+        if more is None and not self.declared and len(self) > 2 and seen.dtype.kind == self.classes.dtype.kind:
+            at = np.minimum(np.searchsorted(self.classes, seen), len(self) - 1)
+            new = seen[self.classes[at] != seen]
+            return self._with(new) if len(new) else self
         allowed = self.classes if more is None else _union(self.classes, more)
         closed = self.declared or more is not None
         new = allowed if closed else _union(allowed, seen)

@@ -11,24 +11,24 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from onkel.core.basis import State, rows_between
+from onkel.core.basis import State, narrowed, rows_between
 from onkel.core.errors import Busy, Diverged, TooLarge, ended_early
 from onkel.core.locks import Mutex
-from onkel.core.outputs import Joining
+from onkel.core.outputs import Joining, Leaving
 from onkel.faces import border
 from onkel.faces.columns import Columns
 from onkel.faces.labels import Labels
 from onkel.learners.engine import Engine
 from onkel.learners.journal import ROWS_BETWEEN_STATES, Journal
-from onkel.maps import keys_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FLOAT_MAX = sys.float_info.max
@@ -56,21 +56,21 @@ class Learned:
     def __init__(self, recipe: Recipe, run: Mapping[str, Any], columns: Columns, labels: Labels | None) -> None:
         self.recipe: Any = recipe
         self.run, self.columns, self.labels = dict(run), columns, labels
-        self._engine: Engine | None = self._fresh(columns.keys)
+        self._engine: Engine | None = self._fresh(columns.keys, labels)
         self.dtype, self.average = self._engine.dtype, self._engine.average
         self._journal = None if self._engine.atomic else Journal(columns.keys)
         self._block = 16  # rows learned in one call of the engine; adapted so that it takes 0.04 to 0.1 seconds
         self._mutex = Mutex()
         self._caller: int | None = None  # the thread whose call of several blocks is running
 
-    def _fresh(self, keys: Array) -> Engine:
+    def _fresh(self, keys: Array, labels: Labels | None) -> Engine:
         recipe: Recipe = self.recipe
-        return recipe._make(self.labels.outputs if self.labels else 1, self.run, keys)
+        return recipe._make(labels.outputs if labels else 1, self.run, keys)
 
     @property
     def family(self) -> Hashable:
-        """The `family` of the engine; None if the columns have fixed names, which each model must check."""
-        return self.engine.family if self.columns.fixed is None else None
+        """The `family` of the engine; None if columns have names, as each model has its own."""
+        return self.engine.family if self.columns.names is None else None
 
     @property
     def engine(self) -> Engine:
@@ -78,7 +78,7 @@ class Learned:
         if self._engine is None:
             with self._mutex:
                 if self._engine is None and self._journal is not None:
-                    self._engine = self._journal.replay(self._fresh(self._journal.keys))
+                    self._engine = self._journal.replay(self._fresh(self._journal.keys, self.labels))
         assert self._engine is not None
         return self._engine
 
@@ -158,7 +158,7 @@ class Learned:
         except BaseException as error:
             self._engine = None
             if isinstance(error, Diverged) and error.row:
-                scores = journal.ended(lambda: self._fresh(journal.keys), X, y, weight, error.row)
+                scores = journal.ended(lambda: self._fresh(journal.keys, self.labels), X, y, weight, error.row)
                 for to, some in zip(out or (), scores, strict=False):
                     to[: len(some)] = some
             raise
@@ -178,19 +178,78 @@ class Learned:
         named = type(x) is dict and self.columns.grows and self._journal is None
         return named and self.engine.learn_named(x, self.columns.index, target, weight)
 
-    def name(self, new: list[Any]) -> None:
+    @contextmanager
+    def joining(self, new: list[Any] | None, labels: Labels | None) -> Iterator[None]:
+        """`new` names and the labels join; if no row is learned in this block, they leave again.
+
+        Labels join in place where `joins_in_place`.
+        """
+        self._refuse_other_thread()
+        columns, count, before, rounds = self.columns, self.columns.count, self.labels, self.engine.t
+        mark = self._journal.mark() if self._journal else None
+        try:
+            if new is not None:
+                self._name(new)
+            if labels is not before:
+                assert labels is not None and before is not None
+                self.engine.join(labels.joined_since(before) or [])
+                self.labels = labels
+            yield
+        except BaseException:
+            if self.engine.t == rounds:
+                self._leave(columns, count, before, mark)
+            raise
+
+    def joins_in_place(self, labels: Labels) -> bool:
+        """Can the engine take the outputs of further labels without a copy of what it has learned?"""
+        return self.labels is not None and labels.joined_since(self.labels) is not None and self.engine.join([])
+
+    def _leave(self, columns: Columns, count: int, labels: Labels | None, mark: Any) -> None:
+        """Return to these columns and labels: no row was learned since."""
+        keys = columns.first_keys(count)
+        if self._journal is not None:
+            self._engine = None
+            self._journal.back_to(mark)
+        elif self.columns.count > count or self.labels is not labels:
+            engine = self.engine
+            state = engine.state()
+            if labels is not self.labels:
+                assert labels is not None and self.labels is not None
+                state = engine.relabel(state, Leaving(labels.classes, self.labels.classes))
+            fresh = self._fresh(keys, labels)
+            fresh.restore(narrowed(state, fresh.state(), len(keys)))
+            self._engine = fresh
+        columns.leave(count)
+        self.columns, self.labels = columns, labels
+
+    def _name(self, new: list[Any]) -> None:
         """Add new names to the columns."""
         columns = self.columns.open()
         if new:
-            self._widen(keys_of([*(columns.names or ()), *new]))
-            columns.add(new)
+            keys = columns.keys_with(new)
+            if columns.count == 0:
+                self._begin_columns(keys.values[:1])
+            if len(new) + columns.count > 1:
+                self._widen(keys.values)
+            columns.add(new, keys)
         self.columns = columns
 
     def widen(self, count: int) -> None:
         """Make room for `count` columns in all, without names; the new ones were 0 so far."""
-        wider = self.columns.wider(count)
-        self._widen(wider.keys)
-        self.columns = wider
+        more = count - self.columns.count
+        keys = self.columns.keys_with(more)
+        if count > 1:
+            self._widen(keys.values)
+        self.columns.add(more, keys)
+
+    def _begin_columns(self, keys: Array) -> None:
+        """The first column gets a name. So far there was one without a name, see `Columns.keys`."""
+        self._refuse_other_thread()
+        engine = self._fresh(keys, self.labels)
+        engine.restore(self.engine.state())
+        self._engine = engine
+        if self._journal is not None:
+            self._journal.keep(engine, keys)
 
     def _widen(self, keys: Array) -> None:
         self._refuse_other_thread()

@@ -47,13 +47,16 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
         X, new = self._example(x)
         target = border.as_one_target(y)
         weight = border.as_one_weight(w, X)
-        self._learn(self._for(X, new, None), X, target, weight)
+        with self._joining(X, new, None) as learned:
+            if learned is not self._learned or not learned.learn_as_it_is(x, float(target[0]), w):
+                self._learn(learned, X, target, weight)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a frame as `learn_one` would; new columns are added."""
         rows, new = self._named(X)
         target = border.as_target(y, rows)
-        self._learn(self._for(rows, new, None), rows, target, None)
+        with self._joining(rows, new, None) as learned:
+            self._learn(learned, rows, target, None)
 
     def predict_one(self, x: Any) -> float:
         """The predicted number of one example; 0 before anything was learned."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from onkel.core import memory as memories
 from onkel.core.basis import Row, State, rows
+from onkel.core.growing import Growing
 from onkel.core.outputs import Joining
 from onkel.core.part import Words
 from onkel.core.run import Run
@@ -26,15 +27,13 @@ class Weights(Function):
     def __init__(self, map: Map, run: Run) -> None:
         super().__init__(run)
         self.map = map
-        self._use(map.draw(run.keys, run.seed))
+        self._rooms: dict[str, Growing] = {}  # of `drawn`, with the columns first; empty until features appear
+        self.drawn = map.draw(run.keys, run.seed)
+        self._reach = map.reach(self.drawn, run.dtype)
         self.memory = memories.begin(map, run)
         self._first = memories.begin(map, run)  # its names and shapes are those that the memory must keep
         self._coef = np.zeros((map.size, run.outputs))
         self._base = np.zeros_like(self._coef)
-
-    def _use(self, drawn: Drawn) -> None:
-        self.drawn = drawn
-        self._reach = self.map.reach(drawn, self.run.dtype)
 
     @property
     def draws(self) -> dict[Map, Drawn]:
@@ -93,7 +92,15 @@ class Weights(Function):
                 self.base[:] += past
 
     def widen(self, keys: Array) -> None:
-        self._use(self.map.redraw(self.run.columns, keys, self.run.seed))
+        map, run = self.map, self.run
+        more = map.draw_more(run.columns, keys, run.seed)
+        reach = map.reach(more, run.dtype)
+        if map.by_column:
+            rooms = self._rooms or {name: Growing(np.moveaxis(a, -1, 0)) for name, a in self.drawn.items()}
+            self._rooms = {name: room.plus(np.moveaxis(more[name], -1, 0)) for name, room in rooms.items()}
+            more = {name: np.moveaxis(room.values, 0, -1) for name, room in self._rooms.items()}
+            reach = min(reach, self._reach)
+        self.drawn, self._reach = more, reach
         super().widen(keys)
         memories.widen(self.map, self.memory, self.run)
         self._first = memories.begin(self.map, self.run)

@@ -78,6 +78,10 @@ class Engine:
         """Make room for new features; `keys` are the keys of all features, old and new (see `maps`)."""
         raise NotImplementedError
 
+    def join(self, at: list[int]) -> bool:
+        """Add outputs at these positions, if there are three or more. False: cannot do so in place (see `relabel`)."""
+        return False
+
     # -- predicting
 
     def scores(self, X: Any, average: bool | None = None) -> Array:

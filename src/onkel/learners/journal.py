@@ -44,6 +44,15 @@ class Journal:
         """Rows processed in all, those of weight 0 included."""
         return self.kept + self.since_kept
 
+    def mark(self) -> Any:
+        """What `back_to` needs to return to here, if no further row is recorded."""
+        return self.keys, self.state, self.kept, self.since, len(self.since)
+
+    def back_to(self, mark: Any) -> None:
+        """Forget what was recorded since the mark."""
+        self.keys, self.state, self.kept, self.since, length = mark
+        del self.since[length:]
+
     def keep(self, engine: Engine, keys: Array, more: int = 0) -> None:
         """Save the current state of the engine, which has learned `more` rows since the last recorded one."""
         self.keys, self.state, self.kept, self.since = keys, engine.state(), self.rows_learned + more, []

@@ -15,6 +15,7 @@ import numpy as np
 
 from onkel.core.basis import Row, State, rows
 from onkel.core.errors import Diverged, Refused, sane
+from onkel.core.growing import Growing
 from onkel.core.locks import exclusive, shared
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
@@ -74,6 +75,8 @@ class Restarts(Engine):
         self.coef = np.zeros((0, len(self.maps), outputs, self.maps[0].size))
         self.losses = np.zeros((0, len(self.maps)))  # of each kernel in each instance, summed since its restart
         self.log_weights = np.zeros(0)  # of the instances
+        self.keys = keys[:0]
+        self._rooms, self._reach = Growing(np.zeros((0, len(self.maps) * self.maps[0].components))), math.inf
         self.widen(keys)
         self._restart()
 
@@ -92,9 +95,12 @@ class Restarts(Engine):
     @exclusive
     def widen(self, keys: Array) -> None:
         """Make room for new features; `keys` are the keys of all features, old and new."""
+        pairs = zip(self.maps, self.seeds, strict=True)
+        more = np.concatenate([map.draw_more(self.columns, keys, seed)["directions"] for map, seed in pairs])
+        self._rooms = self._rooms.plus(more.T)
+        self.drawn = {"directions": self._rooms.values.T}  # of all maps
+        self._reach = min(self._reach, self.maps[0].reach({"directions": more}, np.float64))
         self.keys = keys
-        drawn = [map.draw(keys, seed) for map, seed in zip(self.maps, self.seeds, strict=True)]
-        self.drawn = {"directions": np.concatenate([numbers["directions"] for numbers in drawn])}
 
     def _rates(self, eta: float) -> Array:
         return np.asarray(np.minimum(0.5, eta / np.sqrt(2.0 ** np.arange(len(self.coef)))))
@@ -151,7 +157,7 @@ class Restarts(Engine):
 
     def check(self, X: Any, y: Array | None = None) -> None:
         """Raise TooLarge for rows whose numbers would overflow."""
-        refuse_overflow([np.abs(x.values).sum() for x in rows(X)], self.maps[0].reach(self.drawn, np.float64))
+        refuse_overflow([np.abs(x.values).sum() for x in rows(X)], self._reach)
 
     # -- learning
 

@@ -114,14 +114,23 @@ class NativeLearner(Composed):
         self._core.check(*_fields(X))
 
     def scores(self, X: Any, average: bool | None = None) -> Array:
-        out = np.empty((X.shape[0], self.outputs))
-        self._core.scores(*_fields(X), bool(self.average) if average is None else average, out)
-        return out
+        average = bool(self.average) if average is None else average
+        while True:
+            out = np.empty((X.shape[0], self.outputs))
+            if self._core.scores(*_fields(X), average, out):  # False: an output has joined in the meantime
+                return out
+
+    def join(self, at: list[int]) -> bool:
+        if self.outputs < 3:
+            return False
+        self._core.join(at)
+        self.outputs += len(at)
+        return True
 
     def widen(self, keys: Array, made: Mapping[Part, Any] | None = None) -> None:
-        """Make room for new features; `made` has the C++ maps for all features that exist already."""
+        """Make room for new features; `made` has the C++ maps of the new features that exist already."""
         run = replace(self.run, keys=keys)
-        draws = {map: map.redraw(self.columns, keys, run.seed) for map in self.hypothesis.maps}
+        draws = {map: map.draw_more(self.columns, keys, run.seed) for map in self.hypothesis.maps}
         maps = [twin(map, run, draws, made) for map in draws]
         self._core.widen(len(keys), *(maps or [None]))
         self.run = run
@@ -179,6 +188,7 @@ class NativeHedge(PoolEngine):
             budget=hedge.budget,
             jobs=hedge.jobs,
         )
+        self._common = common
         self._core.share(common)
 
     def _in_common(self, hypotheses: Sequence[Any], keys: Array) -> tuple[list[dict[Part, Any]], list[Any]]:
@@ -204,10 +214,11 @@ class NativeHedge(PoolEngine):
 
     @exclusive
     def widen(self, keys: Array) -> None:
-        maps, common = self._in_common([learner.hypothesis for learner in self.learners], keys)
+        maps, common = self._in_common([learner.hypothesis for learner in self.learners], keys[self.columns :])
+        for known, more in zip(self._common, common, strict=True):
+            known.append(more)
         for learner, made in zip(self.learners, maps, strict=True):
             learner.widen(keys, made)
-        self._core.share(common)
 
     @exclusive
     def learn(self, X: Any, y: Array, weight: Array | None = None, out: Out | None = None) -> Out:
