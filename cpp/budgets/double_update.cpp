@@ -419,12 +419,13 @@ inline double DualAscent::to_nearest(const Terms<T>& f, const Box& box, std::siz
 template <class T>
 std::size_t DualAscent::victim(const Terms<T>& f, const Box& box, Memory<T>& memory) const {
     const Neighbours<T>& neighbours = memory.neighbours;
-    std::vector<double> descent(f.n());
-    double size = 0;
+    std::vector<double> descent(f.n()), sizes(f.n());
+    double largest = 0;
+    for (const double s : box.slack) largest = std::max(largest, std::abs(s));
     for (std::size_t j = 0; j < f.n(); ++j) {
-        const double alone = box.a[j] * box.slack[j], length2 = box.a[j] * box.a[j] * f.diagonal[j];
-        size = std::max(size, std::abs(alone) + length2);
-        descent[j] = alone + length2 / 2;
+        const double length2 = box.a[j] * box.a[j] * f.diagonal[j];
+        descent[j] = box.a[j] * box.slack[j] + length2 / 2;
+        sizes[j] = std::abs(box.a[j]) * (2 + largest) + length2;  // y - f(x) is a difference, f(x) a sum over all terms
     }
     if (near_ && !cheap_) {
         for (std::size_t j = 0; j < f.n(); ++j) {
@@ -442,7 +443,7 @@ std::size_t DualAscent::victim(const Terms<T>& f, const Box& box, Memory<T>& mem
             descent[j] = simd<double>().dot(v.data(), box.slack.data(), v.size()) + lost2 / 2;
         }
     }
-    return oldest_of_least(descent, f.born, size);
+    return oldest_of_least(descent, f.born, sizes);
 }
 
 std::vector<double> DualAscent::share(const Box& box, std::size_t j, Gram& gram, const Square* P) const {

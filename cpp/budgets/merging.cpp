@@ -162,7 +162,9 @@ std::size_t Merge::partner(const Terms<T>& f, std::size_t m, const T* kappa, Par
         memory.harm.resize(f.n());
         simd<T>().interpolated(table().data(), grid, a[m], a.data(), kappa, f.n(), memory.harm.data());
         memory.harm[m] = infinity;
-        const std::size_t best = oldest_of_least(memory.harm, f.born, memory.size[m]);
+        memory.both.resize(f.n());  // |a_m + a_n|^2, of whose size are the numbers that WD is the difference of
+        for (std::size_t i = 0; i < f.n(); ++i) memory.both[i] = memory.size[m] + memory.size[i] + 2 * a[m] * a[i];
+        const std::size_t best = oldest_of_least(memory.harm, f.born, memory.both);
         return memory.harm[best] < infinity ? best : f.n();
     }
     for (auto* values : {&memory.nn, &memory.mn, &memory.born, &memory.kappa}) values->clear();
@@ -178,7 +180,11 @@ std::size_t Merge::partner(const Terms<T>& f, std::size_t m, const T* kappa, Par
     }
     if (memory.others.empty()) return f.n();
     memory.search(memory.size[m]);
-    return memory.others[oldest_of_least(memory.harm, memory.born, memory.size[m])];
+    memory.both.resize(memory.others.size());
+    for (std::size_t e = 0; e < memory.both.size(); ++e) {
+        memory.both[e] = memory.size[m] + memory.nn[e] + 2 * memory.mn[e];
+    }
+    return memory.others[oldest_of_least(memory.harm, memory.born, memory.both)];
 }
 
 void Merge::Partners::search(double mm) {
@@ -250,19 +256,14 @@ template <class T>
 std::pair<std::size_t, std::size_t> TwinVectors::Memory<T>::nearest_pair(std::span<const double> born) const {
     const std::size_t n = squares.n();
     double least = infinity;
-    double most = 0;
-    for (std::size_t i = 1; i < n; ++i) {
-        const auto [low, high] = std::minmax_element(squares[i], squares[i] + i);
-        least = std::min(least, *low);
-        most = std::max(most, *high);
-    }
+    for (std::size_t i = 1; i < n; ++i) least = std::min(least, *std::min_element(squares[i], squares[i] + i));
     std::pair<std::size_t, std::size_t> best{n, n};
     const auto entered = [&](std::pair<std::size_t, std::size_t> pair) {
         return std::pair(born[pair.first], born[pair.second]);
     };
     for (std::size_t i = 1; i < n; ++i) {
         for (std::size_t j = 0; j < i; ++j) {
-            if (squares[i][j] > least + 1e-12 * most) continue;
+            if (squares[i][j] > least + equal_share * least) continue;
             const auto pair = born[i] < born[j] ? std::pair(i, j) : std::pair(j, i);
             if (best.first == n || entered(pair) < entered(best)) best = pair;
         }

@@ -24,6 +24,7 @@ public:
         void search(double mm);
 
         std::vector<double> size;          // |a_i|^2 of all terms
+        std::vector<double> both;          // |a_m + a_n|^2, as for `harm`
         std::vector<double> harm;          // WD of all of them, or of those that may be merged with m:
         std::vector<std::size_t> others;   // these
         std::vector<double> nn, mn, born;  // what is known of them

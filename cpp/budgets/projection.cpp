@@ -147,16 +147,19 @@ void Neighbours<T>::remove(const Terms<T>& f, std::size_t i) {
     }
 }
 
-// The least k_jj - 2 k_ij, the oldest among equals.
+// The term nearest to term i in feature space, the oldest among equals.
 template <class T>
 void Neighbours<T>::find_nearest(const Terms<T>& f, std::size_t i, const double* k) {
     nearest_[i] = none;
     affinity_[i] = 0;
     if (f.n() == 1) return;
-    std::vector<double> distance(f.n());
-    for (std::size_t j = 0; j < f.n(); ++j) distance[j] = f.diagonal[j] - 2 * zero_if_negligible(k[j], f.diagonal[j]);
-    distance[i] = std::numeric_limits<double>::infinity();
-    const std::size_t j = oldest_of_least(distance, f.born);
+    std::vector<double> distance2(f.n()), sizes(f.n());
+    for (std::size_t j = 0; j < f.n(); ++j) {
+        distance2[j] = f.diagonal[j] - 2 * zero_if_negligible(k[j], f.diagonal[j]) + f.diagonal[i];
+        sizes[j] = f.diagonal[j] + f.diagonal[i];
+    }
+    distance2[i] = std::numeric_limits<double>::infinity();
+    const std::size_t j = oldest_of_least(distance2, f.born, sizes);
     nearest_[i] = static_cast<std::int64_t>(j);
     affinity_[i] = zero_if_negligible(k[j], f.diagonal[j]);
 }
@@ -213,14 +216,13 @@ void Refit::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) 
 // Who leaves, from the squared residuals of the terms; the last one stays.
 template <class T>
 std::size_t Refit::cheapest(const Terms<T>& f, const std::vector<double>& residual) {
-    std::vector<double> cost(f.n() - 1);
-    double size = 0;
+    std::vector<double> cost(f.n() - 1), sizes(f.n() - 1);
     for (std::size_t i = 0; i < cost.size(); ++i) {
         const double a2 = f.squared_norm(i);
         cost[i] = a2 * residual[i];
-        size = std::max(size, a2 * f.diagonal[i]);
+        sizes[i] = a2 * f.diagonal[i];
     }
-    return oldest_of_least(cost, f.born, size);
+    return oldest_of_least(cost, f.born, sizes);
 }
 
 // Who leaves, after the new term, and perhaps its nearest, got its share.
@@ -246,9 +248,11 @@ std::size_t Refit::redistribute(Terms<T>& f, const Memory<T>& memory) const {
     };
     std::vector<double> residual(last);
     for (std::size_t r = 0; r < last; ++r) {
-        const Share to = share(r);
-        const double own = to.on_nearest == 0 ? 0 : neighbours.affinity(r);
-        residual[r] = std::max(f.diagonal[r] - k[r] * to.on_new - own * to.on_nearest, 0.0);
+        // |k(x_r, .) - its projection|^2 as a square: then errors of the two shares, which may be large, hardly matter
+        const auto [u, w, n] = share(r);
+        double length2 = f.diagonal[r] - u * (2 * k[r] - u * kxx);
+        if (w != 0) length2 -= w * (2 * neighbours.affinity(r) - w * f.diagonal[n] - 2 * u * k[n]);
+        residual[r] = std::max(length2, 0.0);
     }
     const std::size_t leaves = cheapest(f, residual);
     const Share to = share(leaves);
@@ -266,22 +270,25 @@ std::size_t Refit::dispensable(const Terms<T>& f, const Round& round, const std:
     const std::size_t last = f.n() - 1;
     const Hinge hinge(1, false);
     const double C = C_ * round.weight;
-    std::vector<double> objective(last), s(f.outputs), without(f.outputs), slope(f.outputs);
+    std::vector<double> objective(last), sizes(last), s(f.outputs), without(f.outputs), slope(f.outputs);
     for (std::size_t o = 0; o < f.outputs; ++o) {
         s[o] = f.scale * simd<double>().dot(f.coef.values[o].data(), k.data(), f.n());
     }
     const double scale2 = f.scale * f.scale, own = scale2 * f.squared_norm(last) * k[last];
     for (std::size_t r = 0; r < last; ++r) {
-        double both = 0;
+        double both = 0, largest = 0;
         for (std::size_t o = 0; o < f.outputs; ++o) {
             const double a = f.scale * f.coef.values[o][r];
             both += a * f.scale * f.coef.values[o][last];
             without[o] = s[o] - a * k[r];
+            largest = std::max(largest, std::abs(without[o]));
         }
-        const double length2 = scale2 * f.squared_norm(r) * f.diagonal[r] + own - 2 * both * k[r];
-        objective[r] = length2 / 2 + C * hinge(round.y, without.data(), f.outputs, hinge.threshold(), slope.data());
+        const double lengths2 = scale2 * f.squared_norm(r) * f.diagonal[r] + own;
+        const double loss = hinge(round.y, without.data(), f.outputs, hinge.threshold(), slope.data());
+        objective[r] = (lengths2 - 2 * both * k[r]) / 2 + C * loss;
+        sizes[r] = lengths2 + (loss > 0 ? C * (1 + largest) : 0);
     }
-    return oldest_of_least(objective, f.born, own);
+    return oldest_of_least(objective, f.born, sizes);
 }
 
 template <class T>

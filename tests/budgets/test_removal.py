@@ -37,7 +37,8 @@ def test_the_oldest_among_equals_leaves():
     assert oldest_of_least(values, np.array([1, 2, 3, 4])) == 1
     assert oldest_of_least(values, np.array([1, 5, 3, 4])) == 2
     assert oldest_of_least(np.array([1e-12, 0.0, 1.0]), np.array([1, 2, 3])) == 1
-    assert oldest_of_least(np.array([1e-12, 0.0, 1.0]), np.array([1, 2, 3]), size=1.0) == 0
+    assert oldest_of_least(np.array([1e-12, 0.0, 1.0]), np.array([1, 2, 3]), 1.0) == 1
+    assert oldest_of_least(np.array([1e-15, 0.0, 1.0]), np.array([1, 2, 3]), 1.0) == 0
 
 
 def test_the_forgetron_factor_by_hand():

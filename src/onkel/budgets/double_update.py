@@ -209,8 +209,9 @@ class DualAscent(Bounded, Boxed):
     def _make_room(self, f: Terms, k: Array, memory: Memory) -> Array:
         """Remove a term; returns the kernel row k of the remaining terms."""
         box, diagonal = Box(f), term_diagonals(f)
-        size = np.abs(box.a * box.slack) + box.a**2 * diagonal
-        j = oldest_of_least(-self._ascents(box, diagonal, memory), f.born, float(size.max()))
+        # each slack y - f(x) is a difference, f(x) a sum over all terms
+        sizes = np.abs(box.a) * (2 + np.abs(box.slack).max()) + box.a**2 * diagonal
+        j = oldest_of_least(-self._ascents(box, diagonal, memory), f.born, sizes)
         if "K" in memory:
             v = self._share(box, j, memory)
             change = memory["K"] @ v

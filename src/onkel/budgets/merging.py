@@ -75,7 +75,7 @@ class Merge(Bounded):
             harm = both**2 * looked_up(f.coef[m, 0] / both, kappa)
         else:
             harm = degradation(size[m], size[others], along[others], distance_of(kappa), steps=20)
-        best = oldest_of_least(harm, f.born[others], size[m])
+        best = oldest_of_least(harm, f.born[others], size[m] + size[others] + 2 * along[others])
         n, distance = int(others[best]), distance_of(kappa[best])
         h = 0.0 if distance == 0 else float(best_share(size[m], size[n], along[n], distance, steps=44))
         on_m, on_n = np.exp(-distance * (1 - h) ** 2), np.exp(-distance * h**2)
@@ -226,5 +226,5 @@ def nearest_pair(f: Terms) -> tuple[int, int]:
     squares = np.array([f.basis.totals(f.basis.row(i))(lambda x, z: np.square(x - z)) for i in order])[:, order]
     older, younger = np.triu_indices(f.n, 1)
     values = squares[older, younger]
-    best = int(np.argmax(values <= values.min() + 1e-12 * values.max()))
+    best = oldest_of_least(values, np.arange(len(values)))
     return int(order[older[best]]), int(order[younger[best]])

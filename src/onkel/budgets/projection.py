@@ -211,7 +211,7 @@ class Refit(Bounded):
     def _cheapest(f: Terms, residual: Array) -> int:
         """The term to remove, given the squared residuals of all terms except the new one."""
         size2 = (f.coef[:-1] ** 2).sum(axis=1)
-        return oldest_of_least(size2 * residual, f.born, float((size2 * term_diagonals(f)[:-1]).max()))
+        return oldest_of_least(size2 * residual, f.born, size2 * term_diagonals(f)[:-1])
 
     def _redistribute(self, f: Terms, round: Round, k: Array, memory: Memory) -> int:
         """Choose a term to remove, add its projection to the others (not for "plain"), and return its slot.
@@ -229,7 +229,9 @@ class Refit(Bounded):
         determinant[~pair] = 1.0
         on_new = np.where(pair, (knn * k - kn * own) / determinant, k / kxx)
         on_nearest = np.where(pair, (kxx * own - kn * k) / determinant, 0.0)
-        r = self._cheapest(f, np.maximum(diagonal - k * on_new - own * on_nearest, 0.0))
+        # |k(x_r, .) - its projection|^2 as a square: then errors of the two shares, which may be large, hardly matter
+        residual = diagonal - on_new * (2 * k - on_new * kxx) - on_nearest * (2 * own - on_nearest * knn - 2 * on_new * kn)
+        r = self._cheapest(f, np.maximum(residual, 0.0))
         step = np.zeros(f.n)
         step[nearest[r]] = on_nearest[r]
         step[-1] = on_new[r]
@@ -240,8 +242,11 @@ class Refit(Bounded):
         a, s, C = f.scale * f.coef, f.scores(k), self.C * round.weight
         new, diagonal = a[-1], term_diagonals(f)
         length2 = (a**2).sum(axis=1) * diagonal + new @ new * k[-1] - 2 * (a @ new) * k
-        loss = np.array([Hinge()(round.y, s - a[r] * k[r])[0] for r in range(f.n)])
-        return oldest_of_least((length2 / 2 + C * loss)[:-1], f.born, float(new @ new * k[-1]))
+        without = s - a * k[:, None]
+        loss = np.array([Hinge()(round.y, scores)[0] for scores in without])
+        operands = (a**2).sum(axis=1) * diagonal + new @ new * k[-1]
+        operands += np.where(loss > 0, C * (1 + np.abs(without).max(axis=1)), 0)
+        return oldest_of_least((length2 / 2 + C * loss)[:-1], f.born, operands[:-1])
 
 
 def append_neighbour(f: Terms, k: Array, memory: Memory) -> None:
@@ -277,8 +282,9 @@ def zero_if_negligible(k: Array, diagonal: Array) -> Array:
 
 
 def find_nearest(f: Terms, i: int, k: Array, memory: Memory) -> None:
-    """Find the term nearest to term i, whose row is `k`: the j of the least k_jj - 2 k_ij, the oldest among equals."""
-    distance = term_diagonals(f) - 2 * k
-    distance[i] = np.inf
-    j = oldest_of_least(distance, f.born) if f.n > 1 else -1
+    """Find the term nearest to term i, whose row is `k`, in feature space; the oldest among equals."""
+    diagonal = term_diagonals(f)
+    distance2 = diagonal - 2 * k + diagonal[i]
+    distance2[i] = np.inf
+    j = oldest_of_least(distance2, f.born, diagonal + diagonal[i]) if f.n > 1 else -1
     memory["nearest"][i], memory["affinity"][i] = j, k[j] if j >= 0 else 0.0

@@ -83,7 +83,7 @@ def margins_without(f: Terms) -> Array:
 
 
 def largest_term(f: Terms) -> float:
-    """max_j |coef_j| k(x_j, x_j): the margins are differences of such numbers (the `size` in `oldest_of_least`)."""
+    """max_j |coef_j| k(x_j, x_j): the margins are differences of such numbers (the `sizes` in `oldest_of_least`)."""
     return float((np.abs(f.coef) * term_diagonals(f)[:, None]).max())
 
 

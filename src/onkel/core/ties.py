@@ -8,12 +8,17 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+EQUAL = 1e-9  # relative difference up to which values are equal
+ROUNDING = 1e-14  # rounding of a difference of two numbers, relative to these
 
-def oldest_of_least(values: Array, born: Array, size: float = 0.0) -> int:
+
+def oldest_of_least(values: Array, born: Array, sizes: Array | float = 0.0) -> int:
     """The slot of the least value; of several that are equal up to rounding, the term that entered first.
 
-    `size` is the magnitude of the operands, if the values are differences: it scales the tolerance.
+    Values are equal to the least if they differ from it by at most 1e-9 of it. If values are differences, `sizes` are
+    the magnitudes of their operands, for each value or for all: then each value may also be wrong by 1e-14 of its size.
     """
-    least = values.min()
-    close = np.flatnonzero(values <= least + 1e-9 * max(abs(least), size))
-    return int(close[np.argmin(born[close])])
+    errors = ROUNDING * np.broadcast_to(sizes, values.shape)
+    least = int(np.argmin(values))
+    limit = values[least] + max(EQUAL * abs(values[least]), errors[least])
+    return int(np.argmin(np.where(values - errors <= limit, born[: len(values)], np.inf)))
