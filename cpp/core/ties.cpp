@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/errors.hpp"
 #include "core/simd.hpp"
 
 namespace onkel {
@@ -19,6 +20,7 @@ std::size_t oldest_of_least(const std::vector<double>& values, std::span<const d
             best = i;
         }
     }
+    if (best == values.size()) throw Diverged("the least cost of a term is", least);  // it is no number
     return best;
 }
 
