@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from onkel.core.errors import Diverged
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -16,4 +18,6 @@ def oldest_of_least(values: Array, born: Array, size: float = 0.0) -> int:
     """
     least = values.min()
     close = np.flatnonzero(values <= least + 1e-9 * max(abs(least), size))
+    if not len(close):
+        raise Diverged("the least cost of a term is", least)  # it is no number
     return int(close[np.argmin(born[close])])
