@@ -54,13 +54,14 @@ def _check_size(name: str, key: str, archive: zipfile.ZipFile, whole: int) -> No
     """Refuse a header that promises more or less than the file of `whole` bytes has, before memory is asked for."""
     stored = archive.getinfo(f"{key}.npy" if f"{key}.npy" in archive.NameToInfo else key)
     if stored.compress_size > whole or stored.file_size > _MOST_PACKED * stored.compress_size + 1024:
-        raise DataError(f"{name}: array {key!r} is said to have {stored.file_size:,} bytes, more than the file can hold")
+        promised = f"array {key!r} is said to have {stored.file_size:,} bytes"
+        raise DataError(f"{name}: {promised}, more than the file can hold; write or fetch it again")
     with archive.open(stored) as file:
         shape, _, dtype = _header(file)
         size = file.tell() + math.prod(shape) * dtype.itemsize
     if not dtype.hasobject and size != stored.file_size:
         raise DataError(
-            f"{name}: array {key!r} of shape {shape} needs {size:,} bytes, but the file has {stored.file_size:,} of it; "
+            f"{name}: array {key!r} of shape {shape} needs {size:,} bytes, but the file has {stored.file_size:,}; "
             "write or fetch it again"
         )
 
