@@ -12,7 +12,7 @@ from onkel.budgets.base import Bounded
 from onkel.budgets.svm import weighted_svm
 from onkel.core import soundness
 from onkel.core.basis import State, between
-from onkel.core.errors import LIMIT, Diverged, sane
+from onkel.core.errors import Diverged, sane
 from onkel.core.outputs import Joining
 from onkel.core.part import Memory, Words
 from onkel.core.run import Run
@@ -196,7 +196,7 @@ class TwinVectors(Bounded):
     def check_state(self, state: State, run: Run) -> None:
         soundness.nonnegative(state, *(f"basis.{name}" for name in self.columns))
         count = state["basis.positive"] + state["basis.negative"]
-        soundness.require("basis.positive", (count > 0) & (count < LIMIT), "a weight, or 'basis.negative' must be")
+        soundness.require("basis.positive", count > 0, "a weight > 0, or 'basis.negative' must be")
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         s = float(round.s[0])
@@ -233,5 +233,7 @@ def nearest_pair(f: Terms) -> tuple[int, int]:
     squares = np.array([f.basis.totals(f.basis.row(i))(lambda x, z: np.square(x - z)) for i in order])[:, order]
     older, younger = np.triu_indices(f.n, 1)
     values = squares[older, younger]
+    if np.isnan(values.min()):
+        raise Diverged("the least squared distance of two terms is", values.min())
     best = int(np.argmax(values <= values.min() + 1e-12 * values.max()))
     return int(order[older[best]]), int(order[younger[best]])

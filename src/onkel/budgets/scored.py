@@ -125,9 +125,8 @@ class RemoveByEvaluation(Scored):
     def check_state(self, state: State, run: Run) -> None:
         y = state["budget.recent.y"]
         soundness.require("budget.recent.y", len(y) <= self._size, f"of at most {self._size} examples")
-        several = run.outputs > 1
-        known = np.isin(y, np.arange(run.outputs) if several else (-1, 1))
-        soundness.require("budget.recent.y", known, f"classes, 0 to {run.outputs - 1}" if several else "-1 or 1")
+        if run.outputs > 1:
+            soundness.require("budget.recent.y", np.isin(y, np.arange(run.outputs)), f"classes, 0 to {run.outputs - 1}")
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         size = self._size

@@ -232,7 +232,8 @@ class Basis:
         n, t = len(born), soundness.rounds(state)
         for name, column in self._named.items():
             soundness.shaped(state, f"{prefix}.{name}", (n, column.shape[1]))
-        soundness.require(f"{prefix}.born", (born >= 0) & (born <= t + 0.5), f"rounds from 0 to {t}")
+        # t + 1: a term may be left of a round that diverged
+        soundness.require(f"{prefix}.born", (born >= 0) & (born < t + 2), f"rounds from 0 to {t + 1}")
         if f"{prefix}.x" in state:
             soundness.shaped(state, f"{prefix}.x", (n, self.width))
             return

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from onkel.core.errors import LIMIT
-
 Array = np.ndarray[Any, np.dtype[Any]]
 State = dict[str, Array]
+MOST = 1e200  # of coefficients: single steps are below 1e150
 MOST_ROUNDS = 2**53  # rounds are counted exactly up to here, in floating point too
 
 
@@ -74,6 +73,6 @@ def scale(state: State, head: str, average: Any) -> float:
 
 
 def coefficients(name: str, values: Array, factor: float) -> None:
-    """Coefficients, multiplied by the common factor, must be below the limit of the numbers of a model."""
+    """Coefficients, multiplied by the common factor, must be in the range of numbers; sums of steps may be there."""
     with np.errstate(over="ignore"):
-        require(name, np.abs(values.astype(np.float64)) * factor < LIMIT, f"below {LIMIT:g}")
+        require(name, ~(np.abs(values.astype(np.float64)) * factor >= MOST), f"below {MOST:g}")
