@@ -27,7 +27,9 @@ CXX_FILES := $(CXX_SOURCES) $(wildcard benchmarks/*.[ch]pp tests/*/*.[ch]pp)
 # -Werror is for our own machines: the warnings of a compiler unknown to us must not stop anyone's first test.
 CONFIG ?= $(if $(CI),-C cmake.define.ONKEL_WERROR=ON)
 
-.PHONY: help demo test test-all lint format stub bench docs sanitize compilers clean
+ATTACK = PYTHONPATH=tests OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -W ignore
+
+.PHONY: help demo test test-all attack lint format stub bench docs sanitize compilers clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -42,6 +44,9 @@ test: $(VENV)/.test  ## the quick tests, a few minutes; ARGS="-k hinge" for some
 test-all: test  ## the quick tests, the slow ones, and those of rounding as other processors run them
 	$(RUN_TESTS) -m slow $(ARGS)
 	$(if $(ARGS),,$(BIN)/python tests/every_processor.py)
+
+attack: $(VENV)/.test  ## hostile files, calls and kills; ARGS="--seconds 600 --seed 7" or "--models 300000"
+	$(ATTACK) tests/attack/attacker.py $(ARGS)
 
 lint: $(VENV)/.lint  ## style, types, imports and includes, stub
 	$(BIN)/ruff check

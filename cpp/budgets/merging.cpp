@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/errors.hpp"
 #include "core/ties.hpp"
 
 namespace onkel {
@@ -268,6 +269,7 @@ std::pair<std::size_t, std::size_t> TwinVectors::Memory<T>::nearest_pair(std::sp
             if (best.first == n || entered(pair) < entered(best)) best = pair;
         }
     }
+    if (best.first == n) throw Diverged("the least squared distance of two terms is", least);
     return best;
 }
 

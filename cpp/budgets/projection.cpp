@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/errors.hpp"
 #include "core/scores.hpp"
 #include "core/ties.hpp"
 #include "losses.hpp"
@@ -129,6 +130,7 @@ void Neighbours<T>::remove(const Terms<T>& f, std::size_t i) {
     for (std::size_t j = 0; j < f.n(); ++j) {
         if (nearest_[j] == gone) {
             orphans.push_back(j);
+            nearest_[j] = none;
         } else if (nearest_[j] == last) {
             nearest_[j] = gone;
         }
@@ -206,7 +208,13 @@ void Refit::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) 
     memory.k.push_back(proposal.round.kxx);
     const bool over = full(f, proposal, budget_);
     f.append(proposal.x, proposal.round.t, proposal.round.kxx, proposal.coef, proposal.work);
-    const std::size_t leaves = !over ? 0 : plain_ ? dispensable(f, proposal.round, memory.k) : redistribute(f, memory);
+    std::size_t leaves = 0;
+    try {
+        if (over) leaves = plain_ ? dispensable(f, proposal.round, memory.k) : redistribute(f, memory);
+    } catch (const Diverged&) {  // the new term leaves again, as the memory does not know it yet
+        f.remove(f.n() - 1, proposal.work);
+        throw;
+    }
     if (near_) memory.neighbours.append(f, proposal.x, memory.k);
     if (!over) return;
     f.remove(leaves, proposal.work);

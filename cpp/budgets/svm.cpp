@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/errors.hpp"
 #include "core/simd.hpp"
 
 namespace onkel {
@@ -52,6 +53,9 @@ double WeightedSvm::solve(const Square& K, bool bias, double precision) {
         if (is_solved()) break;
         solve_free(K);
     }
+    for (const double value : F_) {
+        if (!sane(value)) throw Diverged("the score of a term is", value);
+    }
     return bias ? constant() : 0;
 }
 
@@ -98,7 +102,7 @@ void WeightedSvm::take_steps(const Square& K) {
 }
 
 void WeightedSvm::solve_free(const Square& K) {
-    for (;;) {
+    for (std::size_t turn = 0; turn <= v.size(); ++turn) {  // every turn but the last fixes a weight
         free_.clear();
         for (std::size_t i = 0; i < v.size(); ++i) {
             if (low[i] < v[i] && v[i] < high[i] && v[i] != corner_[i]) free_.push_back(i);

@@ -442,6 +442,12 @@ template <class T>
 void Basis<T>::load(const Store& store, const std::string& prefix) {
     clear();
     const std::string dense = prefix + ".x";
+    const std::vector<std::size_t>& born = store.shape(prefix + ".born");  // before anything of that size is made
+    const std::string& rows_in = store.has(dense) ? dense : prefix + ".indptr";
+    const std::vector<std::size_t>& shape = store.shape(rows_in);
+    if (born.empty() || shape.empty() || shape[0] != born[0] + !store.has(dense)) {
+        Store::refuse(rows_in, "has another number of rows than '" + prefix + ".born'");
+    }
     if (store.has(dense)) {
         const std::vector<T> x = store.get<T>(dense, 2);
         const std::size_t rows = store.shape(dense)[0];

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 #include <utility>
 
+#include "core/errors.hpp"
 #include "core/simd.hpp"
 
 namespace onkel {
@@ -74,7 +74,7 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
             std::size_t m = l;
             while (m + 1 < n && std::abs(e[m]) > negligible) ++m;
             if (m == l) break;
-            if (sweep == 60) throw std::runtime_error("the eigenvalues of a kernel matrix do not converge");
+            if (sweep == 60) throw Diverged("an eigenvalue of the kernel matrix is", d[l]);  // does not converge
             double g = (d[l + 1] - d[l]) / (2 * e[l]);
             g = d[m] - d[l] + e[l] / (g + std::copysign(std::hypot(g, 1.0), g));
             double s = 1, c = 1, shift = 0;
@@ -104,7 +104,10 @@ void eigen(std::vector<double> A, std::size_t n, std::vector<double>& values, st
             e[m] = 0;
         }
     }
-    for (double& value : values) value *= unit;
+    for (double& value : values) {
+        value *= unit;
+        if (!sane(value)) throw Diverged("an eigenvalue of the kernel matrix is", value);
+    }
 }
 
 // ---- Square ----

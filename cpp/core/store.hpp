@@ -39,8 +39,12 @@ public:
     std::vector<V> get(const std::string& name, std::size_t dimensions) const {
         const Field& field = at(name);
         if (field.shape.size() != dimensions) refuse(name, "has the wrong number of axes");
-        return std::visit([](const auto& values) { return std::vector<V>(values.begin(), values.end()); },
-                          field.values);
+        return std::visit(
+            [&]<class Stored>(const std::vector<Stored>& values) {
+                if (std::is_integral_v<V> && !std::is_integral_v<Stored>) refuse(name, "must be whole numbers");
+                return std::vector<V>(values.begin(), values.end());
+            },
+            field.values);
     }
 
     template <class V>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/errors.hpp"
 #include "core/simd.hpp"
 
 namespace onkel {
@@ -20,7 +21,7 @@ std::size_t oldest_of_least(const std::vector<double>& values, std::span<const d
     const auto at = static_cast<std::size_t>(std::find(values.begin(), values.end(), least) - values.begin());
     const auto error = [&](std::size_t i) { return i < sizes.size() ? rounding_share * sizes[i] : 0; };
     const double limit = least + std::max(equal_share * std::abs(least), error(at));
-    std::size_t best = 0;
+    std::size_t best = values.size();
     double entered = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (values[i] - error(i) <= limit && born[i] < entered) {
@@ -28,6 +29,7 @@ std::size_t oldest_of_least(const std::vector<double>& values, std::span<const d
             best = i;
         }
     }
+    if (best == values.size()) throw Diverged("the least cost of a term is", least);  // it is no number
     return best;
 }
 

@@ -11,7 +11,7 @@ inline constexpr double equal_share = 1e-9;  // relative difference up to which 
 
 // The index of the least value; of several that are equal up to rounding, that of the term that entered first. `sizes`
 // are the magnitudes of the operands, if the values are differences (empty: they are not). The rule is that of
-// onkel/core/ties.py. If all values are NaN, the answer is 0.
+// onkel/core/ties.py. The result is always an index of `values`: where the least is no number, Diverged is thrown.
 std::size_t oldest_of_least(const std::vector<double>& values, std::span<const double> born,
                             std::span<const double> sizes = {});
 

@@ -238,6 +238,11 @@ def test_a_state_that_does_not_fit_is_refused():
         ("f.slots", sound["f.slots"] * 0),
         ("f.slots", sound["f.slots"][:-1]),
         ("f.slots", sound["f.slots"] + 1),
+        ("f.slots", sound["f.slots"].astype(np.float64)),
+        ("f.L", sound["f.L"] * 0),
+        ("f.W", -sound["f.W"]),
+        ("f.removals", np.array(-1)),
     ):
-        with pytest.raises(ValueError, match="'f' must have matrices of shape"):
-            Factor(inverse=True).restore(sound | {name: value}, "f")
+        with pytest.raises(ValueError, match=f"'{name}'"):
+            Factor(inverse=True).check_state(sound | {name: value}, "f", 9)
+    Factor(inverse=True).check_state(sound, "f", 9)

@@ -15,8 +15,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from onkel.budgets.base import Bounded, removed, term_diagonals
-from onkel.budgets.projection import append_neighbour, remove_neighbour
-from onkel.core.errors import Diverged, sane
+from onkel.budgets.projection import append_neighbour, check_neighbours, remove_neighbour
+from onkel.core import soundness
+from onkel.core.basis import State
+from onkel.core.errors import LIMIT, Diverged, sane
 from onkel.core.linalg import Factor
 from onkel.core.part import Memory, Words, refuse_ignored
 from onkel.core.run import Run
@@ -40,6 +42,12 @@ class Boxed(Budget):
     @property
     def needs(self) -> Words:
         return super().needs | {"leaves the step", "one output", "unit hinge"}
+
+    def check_state(self, state: State, run: Run) -> None:
+        soundness.nonnegative(state, "basis.limit")
+        coef, limit = np.abs(state["basis.coef"]), state["basis.limit"]
+        soundness.require("basis.limit", limit < LIMIT, f"below {LIMIT:g}")
+        soundness.require("basis.limit", coef <= limit * (1 + 1e-9), "at least |basis.coef|")
 
     def _refuse_bad_steps(self) -> None:
         """Raise an error if C or rho is out of range."""
@@ -194,6 +202,16 @@ class DualAscent(Bounded, Boxed):
             # For each slot: the slot of the nearest other term (-1: there is none), and the kernel value of the two.
             return {"nearest": np.zeros(0, np.int64), "affinity": np.zeros(0)}
         return {"K": np.zeros((0, 0)), "factor": Factor(inverse=not self.cheap, dependent=0.0)}
+
+    def check_state(self, state: State, run: Run) -> None:
+        super().check_state(state, run)
+        n = len(state["basis.born"])
+        if self.maintenance == "nearest":
+            check_neighbours(state, n)
+        elif self.maintenance != "remove":
+            K = soundness.shaped(state, "budget.K", (n, n))
+            soundness.require("budget.K", np.diag(K) > 0, "a matrix with a positive diagonal")
+            soundness.require("budget.K", np.isclose(K, K.T, rtol=1e-6, atol=0), "symmetric")
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is None or (

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from onkel.budgets.base import Bounded, norm_bound, own_output
+from onkel.core import soundness
+from onkel.core.basis import State
 from onkel.core.part import Memory, refuse_ignored
 from onkel.core.run import Run
 from onkel.hypotheses.terms import Terms
@@ -49,6 +51,9 @@ class Forget(Bounded):
 
     def start(self, run: Run) -> Memory:
         return {"M": 0.0, "Q": 0.0} if self.variant == "self-tuned" else {"norm2": 0.0}
+
+    def check_state(self, state: State, run: Run) -> None:
+        soundness.nonnegative(state, "budget.M", "budget.norm2")
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is None:

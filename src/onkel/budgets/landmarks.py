@@ -7,6 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from onkel.budgets.base import Bounded
+from onkel.core import soundness
+from onkel.core.basis import State
 from onkel.core.part import Memory
 from onkel.core.run import Run
 from onkel.hypotheses.terms import Terms
@@ -39,6 +41,14 @@ class Landmarks(Bounded):
 
     def start(self, run: Run) -> Memory:
         return {"transform": np.zeros((0, 0))}
+
+    def check_state(self, state: State, run: Run) -> None:
+        n, M = len(state["basis.born"]), state["budget.transform"]
+        if not M.size:  # before the switch
+            soundness.require("budget.transform", M.ndim == 2, "a matrix")
+            return
+        soundness.require("budget.transform", n == self.budget, f"empty before there are {self.budget} terms")
+        soundness.shaped(state, "budget.transform", (min(len(M), self.rank), n))
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is not None and f.n < self.budget:

@@ -10,10 +10,12 @@ import numpy as np
 
 from onkel.budgets.base import Bounded
 from onkel.budgets.svm import weighted_svm
+from onkel.core import soundness
 from onkel.core.basis import State, between
 from onkel.core.errors import Diverged, sane
 from onkel.core.outputs import Joining
 from onkel.core.part import Memory, Words
+from onkel.core.run import Run
 from onkel.core.ties import oldest_of_least
 from onkel.hypotheses.terms import Terms
 from onkel.updates.base import Round
@@ -190,6 +192,11 @@ class TwinVectors(Bounded):
         if joining.swaps:
             columns = {"positive": columns["negative"], "negative": columns["positive"]}
         return super().relabel(columns, memory, joining)
+
+    def check_state(self, state: State, run: Run) -> None:
+        soundness.nonnegative(state, *(f"basis.{name}" for name in self.columns))
+        count = state["basis.positive"] + state["basis.negative"]
+        soundness.require("basis.positive", count > 0, "a weight > 0, or 'basis.negative' must be")
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         s = float(round.s[0])

@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from onkel.budgets.base import Bounded, norm_bound, removed, smallest_term, term_diagonals
+from onkel.core import soundness
+from onkel.core.basis import State
 from onkel.core.linalg import DEPENDENT, Factor
 from onkel.core.part import Memory, Words, refuse_ignored
 from onkel.core.run import Run
@@ -187,6 +189,10 @@ class Refit(Bounded):
             return {"nearest": np.zeros(0, dtype=np.int64), "affinity": np.zeros(0)}
         return {}
 
+    def check_state(self, state: State, run: Run) -> None:
+        if self.variant == "nearest":
+            check_neighbours(state, len(state["basis.born"]))
+
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         if coef is None:
             return
@@ -247,6 +253,14 @@ class Refit(Bounded):
         operands = (a**2).sum(axis=1) * diagonal + new @ new * k[-1]
         operands += np.where(loss > 0, C * (1 + np.abs(without).max(axis=1)), 0)
         return oldest_of_least((length2 / 2 + C * loss)[:-1], f.born, operands[:-1])
+
+
+def check_neighbours(state: State, n: int) -> None:
+    """Raise ValueError if the neighbours in the state are not those of n terms."""
+    nearest = soundness.whole(state, "budget.nearest", (n,))
+    soundness.shaped(state, "budget.affinity", (n,))
+    another = (nearest >= 0) & (nearest < n) & (nearest != np.arange(n)) if n > 1 else nearest == -1
+    soundness.require("budget.nearest", another, f"for each of {n} terms another one (-1: there is none)")
 
 
 def append_neighbour(f: Terms, k: Array, memory: Memory) -> None:

@@ -15,6 +15,8 @@ import numpy as np
 
 from onkel.budgets.base import term_diagonals
 from onkel.budgets.projection import append_or_project, remove_and_project
+from onkel.core import soundness
+from onkel.core.basis import State
 from onkel.core.errors import Diverged, sane
 from onkel.core.linalg import Factor, triangular
 from onkel.core.part import Memory, Words, is_number
@@ -366,6 +368,11 @@ class AlmostLinearDependence(Budget):
 
     def start(self, run: Run) -> Memory:
         return {"factor": Factor(), "covariance": np.zeros((0, 0))}
+
+    def check_state(self, state: State, run: Run) -> None:
+        n = len(state["basis.born"])
+        C = soundness.shaped(state, "budget.covariance", (n, n))
+        soundness.require("budget.covariance", np.diag(C) >= 0, "a matrix with a diagonal >= 0")
 
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         if round.kxx <= 0:

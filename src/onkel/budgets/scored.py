@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from onkel.budgets.base import Bounded, own_margins, own_output, removed, term_diagonals
-from onkel.core.basis import Basis
+from onkel.core import soundness
+from onkel.core.basis import Basis, State
 from onkel.core.part import Memory, refuse_ignored
 from onkel.core.run import Run
 from onkel.core.scores import decided
@@ -116,8 +117,19 @@ class RemoveByEvaluation(Scored):
     def start(self, run: Run) -> Memory:
         return {"recent": Basis(run.columns, run.dtype, run.sparse, {"born": 1, "y": 1})}  # a table of examples
 
+    @property
+    def _size(self) -> int:
+        """The most examples that are remembered."""
+        return self.budget if self.recent is None else self.recent
+
+    def check_state(self, state: State, run: Run) -> None:
+        y = state["budget.recent.y"]
+        soundness.require("budget.recent.y", len(y) <= self._size, f"of at most {self._size} examples")
+        if run.outputs > 1:
+            soundness.require("budget.recent.y", np.isin(y, np.arange(run.outputs)), f"classes, 0 to {run.outputs - 1}")
+
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
-        size = self.budget if self.recent is None else self.recent
+        size = self._size
         seen = memory["recent"]
         if size:
             if seen.n == size:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
+from onkel.core.errors import Diverged, sane
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 LAPS = 1000  # most iterations in a round; hard problems take about 50
@@ -39,6 +41,8 @@ def weighted_svm(K: Array, low: Array, high: Array, v: Array, bias: bool, precis
         if svm.is_solved():
             break
         svm.solve_free()
+    if not sane(svm.F):
+        raise Diverged("the score of a term is", svm.F)
     return svm.v, svm.constant() if bias else 0.0
 
 
@@ -75,7 +79,7 @@ class WeightedSvm:
 
     def solve_free(self) -> None:
         """Newton steps on the free weights, until none is needed; a weight that meets a bound or corner stays there."""
-        while True:
+        for _ in range(len(self.v) + 1):  # every turn but the last fixes a weight
             free = np.flatnonzero((self.v > self.low) & (self.v < self.high) & (self.v != self.corner))
             if len(free) <= self.bias:  # with a bias no weight moves alone
                 return

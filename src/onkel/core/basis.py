@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from onkel.core import soundness
+
 Array = np.ndarray[Any, np.dtype[Any]]
 State = dict[str, Array]
 Pair = Callable[[Array, Array], Array]  # the summand pair(x_j, z_j) of a kernel, elementwise
@@ -105,6 +107,15 @@ def rows(X: Any) -> Iterator[Row]:
     else:
         for x in X:
             yield Row(x.astype(np.float64))
+
+
+def rows_of(state: State, prefix: str, columns: int) -> Any:
+    """The examples of a table in a state, as an array or a CSR matrix."""
+    if f"{prefix}.x" in state:
+        return state[f"{prefix}.x"]
+    indptr = state[f"{prefix}.indptr"]
+    parts = (state[f"{prefix}.data"], state[f"{prefix}.indices"], indptr)
+    return sp.csr_array(parts, shape=(len(indptr) - 1, columns))
 
 
 class Basis:
@@ -225,7 +236,6 @@ class Basis:
         self.n = 0
         self._rows = []
         self.sparse = f"{prefix}.x" not in state
-        self._refuse_unsound(state, prefix)
         if not self.sparse and len(self._dense) < len(self._named["born"]):  # the table was made for sparse storage
             self._dense = np.zeros((len(self._named["born"]), self.width), self.dtype)
         for i in range(len(state[f"{prefix}.born"])):
@@ -236,13 +246,22 @@ class Basis:
                 row = Row(state[f"{prefix}.x"][i].astype(np.float64))
             self.append(row, **{name: state[f"{prefix}.{name}"][i] for name in self._named})
 
-    def _refuse_unsound(self, state: State, prefix: str) -> None:
-        n = len(state[f"{prefix}.born"])
-        shapes: dict[str, tuple[int, ...]] = {name: (n, column.shape[1]) for name, column in self._named.items()}
-        shapes |= {"indptr": (n + 1,)} if self.sparse else {"x": (n, self.width)}
-        for name, shape in shapes.items():
-            if state[f"{prefix}.{name}"].shape != shape:
-                raise ValueError(f"'{prefix}.{name}' has shape {state[f'{prefix}.{name}'].shape}, not {shape}")
-        if self.sparse:
-            parts = (state[f"{prefix}.data"], state[f"{prefix}.indices"], state[f"{prefix}.indptr"])
-            sp.csr_array(parts, shape=(n, self.width)).check_format(full_check=True)
+    def check_state(self, state: State, prefix: str, terms: int = 0) -> None:
+        """Raise ValueError if the state is not that of such a table; it may have any number of rows."""
+        born = state[f"{prefix}.born"]
+        n, t = len(born), soundness.rounds(state)
+        for name, column in self._named.items():
+            soundness.shaped(state, f"{prefix}.{name}", (n, column.shape[1]))
+        # t + 1: a term may be left of a round that diverged
+        soundness.require(f"{prefix}.born", (born >= 0) & (born < t + 2), f"rounds from 0 to {t + 1}")
+        if f"{prefix}.x" in state:
+            soundness.shaped(state, f"{prefix}.x", (n, self.width))
+            return
+        starts = soundness.whole(state, f"{prefix}.indptr", (n + 1,))
+        values = state[f"{prefix}.data"]
+        index = soundness.whole(state, f"{prefix}.indices", values.shape)
+        soundness.require(f"{prefix}.indptr", starts[0] == 0 and starts[-1] == values.size, f"from 0 to {values.size}")
+        soundness.require(f"{prefix}.indptr", starts[1:] >= starts[:-1], "ascending")
+        soundness.require(f"{prefix}.indices", (index >= 0) & (index < self.width), f"from 0 to {self.width - 1}")
+        first = np.isin(np.arange(1, len(index)), starts)  # of its row
+        soundness.require(f"{prefix}.indices", first | (index[1:] > index[:-1]), "ascending in each row")

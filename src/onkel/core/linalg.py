@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
+from onkel.core import soundness
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 DEPENDENT = 1e-10  # a squared distance to the span, relative to k(x, x), that counts as zero
@@ -134,15 +136,20 @@ class Factor:
         arrays = {"L": self.L, "W": self.W, "slots": self.slots, "removals": self.removals}
         return {f"{prefix}.{name}": np.array(value) for name, value in arrays.items() if value is not None}
 
+    def check_state(self, state: dict[str, Array], prefix: str, n: int) -> None:
+        """Raise ValueError if the state is not that of a factor of n terms."""
+        slots = soundness.whole(state, f"{prefix}.slots", (n,))
+        soundness.require(f"{prefix}.slots", np.sort(slots) == np.arange(n), f"each of 0 to {n - 1} once")
+        for name in ("L", "W") if self.W is not None else ("L",):
+            diagonal = np.diag(soundness.shaped(state, f"{prefix}.{name}", (n, n)))
+            soundness.require(f"{prefix}.{name}", diagonal > 0, "a matrix with a positive diagonal")
+        soundness.require(f"{prefix}.removals", soundness.whole(state, f"{prefix}.removals") >= 0, ">= 0")
+
     def restore(self, state: dict[str, Array], prefix: str) -> None:
         """The inverse of `state`."""
-        self.L, self.slots = state[f"{prefix}.L"].copy(), state[f"{prefix}.slots"].astype(np.int64)
-        n = len(self.slots)
+        self.L, self.slots = state[f"{prefix}.L"].astype(np.float64), state[f"{prefix}.slots"].astype(np.int64)
         if self.W is not None:
-            self.W = state[f"{prefix}.W"].copy()
-        shapes = {a.shape for a in (self.L, self.W) if a is not None}
-        if shapes != {(n, n)} or sorted(self.slots) != list(range(n)):
-            raise ValueError(f"'{prefix}' must have matrices of shape {(n, n)}, and each of {n} slots once")
+            self.W = state[f"{prefix}.W"].astype(np.float64)
         self.removals = int(state[f"{prefix}.removals"])
 
 

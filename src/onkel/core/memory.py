@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from onkel.core import soundness
 from onkel.core.basis import State
 from onkel.core.part import Memory, Part
 from onkel.core.random import Random
@@ -71,23 +72,38 @@ def saved(prefix: str, memory: Memory) -> State:
     return arrays
 
 
-def recall(part: Part, prefix: str, memory: Memory, state: State, terms: int | None = None) -> None:
-    """The inverse of `saved`: fills an initial memory; `terms` is the number of stored terms."""
+def check_state(part: Part, prefix: str, state: State, run: Run, terms: int = 0) -> None:
+    """Raise ValueError if the state has not what the part remembers; `terms` is the number of stored terms."""
+    for name, value in begin(part, run).items():
+        key = f"{prefix}.{name}"
+        if isinstance(value, Random):
+            soundness.random(state, key)
+        elif hasattr(value, "check_state"):
+            value.check_state(state, key, terms)
+        elif not hasattr(value, "restore"):
+            _refuse_other_shape(part, key, state[key], value)
+
+
+def _refuse_other_shape(part: Part, key: str, array: Any, first: Any) -> None:
+    if array.shape != np.shape(first) and 0 not in np.shape(first):
+        raise ValueError(
+            f"'{key}' has shape {array.shape}, not {np.shape(first)}: what {part!r} remembers for each output "
+            "must be named in per_output"
+        )
+
+
+def recall(part: Part, prefix: str, memory: Memory, state: State) -> None:
+    """The inverse of `saved`: fills an initial memory."""
     for name, value in memory.items():
         key = f"{prefix}.{name}"
         if isinstance(value, Random):
             value.state = int(state[key])
         elif hasattr(value, "restore"):
             value.restore(state, key)
-            if terms is not None and hasattr(value, "slots") and len(value) != terms:
-                raise ValueError(f"'{key}' has {len(value)} terms, not {terms}")
         else:
-            array = state[key].astype(bool) if np.asarray(value).dtype.kind == "b" else state[key].copy()
-            if array.shape != np.shape(value) and 0 not in np.shape(value):
-                raise ValueError(
-                    f"'{key}' has shape {array.shape}, not {np.shape(value)}: what {part!r} remembers for each output "
-                    "must be named in per_output"
-                )
+            kind = np.asarray(value).dtype.kind
+            array = state[key].astype({"b": bool, "f": np.float64}.get(kind, state[key].dtype))
+            _refuse_other_shape(part, key, array, value)
             memory[name] = array if isinstance(value, np.ndarray) else array.item()
 
 

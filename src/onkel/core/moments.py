@@ -129,7 +129,7 @@ class Moments:
     def of(cls, count: int, first: Array, sums: Array, squares: Array) -> Self:
         """Moments with these saved values."""
         made = cls(len(first))
-        made.count, made.first, made.sums, made.squares = count, first.copy(), sums.copy(), squares.copy()
+        made.count, made.first, made.sums, made.squares = count, *(a.astype(np.float64) for a in (first, sums, squares))
         return made
 
     def widen(self, columns: int) -> None:

@@ -46,7 +46,9 @@ def read(path: str | os.PathLike[str]) -> tuple[State, dict[str, Any]]:
             arrays = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise
-    except (safetensors.SafetensorError, OSError, ValueError, OverflowError) as error:
+    except MemoryError:
+        raise ValueError(f"{path} needs more memory than there is") from None
+    except Exception as error:  # whatever the reader of safetensors makes of it
         if not _begins(path):
             raise ValueError(f"{path} is not an onkel model: save models with model.save(path)") from None
         raise ValueError(f"{path} is not a whole onkel model ({error}): copy or save it again") from None

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from onkel.core.errors import Diverged
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 EQUAL = 1e-9  # relative difference up to which values are equal
@@ -21,4 +23,6 @@ def oldest_of_least(values: Array, born: Array, sizes: Array | float = 0.0) -> i
     errors = ROUNDING * np.broadcast_to(sizes, values.shape)
     least = int(np.argmin(values))
     limit = values[least] + max(EQUAL * abs(values[least]), errors[least])
+    if np.isnan(limit):
+        raise Diverged("the least cost of a term is", values[least])
     return int(np.argmin(np.where(values - errors <= limit, born[: len(values)], np.inf)))

@@ -7,6 +7,7 @@ tells where in the file a row is.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import functools
 import io
@@ -189,46 +190,67 @@ def _texts(text: bytes, begins: Array, ends: Array) -> list[str]:
 
 def parquet_cells(name: str, file: Any, header: bool) -> tuple[list[str], Batches]:
     parquet = _pyarrow("parquet")
-    table = _arrow_opened(name, "Parquet", lambda: parquet.ParquetFile(file))
-    return list(table.schema_arrow.names), _batches(name, lambda: table.iter_batches(batch_size=_ROWS))
+    with _arrow_problems(f"{name} is not a Parquet file"):
+        table = parquet.ParquetFile(file)
+        names = list(table.schema_arrow.names)
+    return names, _batches(name, lambda: table.iter_batches(batch_size=_ROWS))
 
 
 def arrow_cells(name: str, file: Any, header: bool) -> tuple[list[str], Batches]:
     ipc = _pyarrow("ipc")
-    if file.peek(6)[:6] == b"ARROW1":
-        table = _arrow_opened(name, "Arrow", lambda: ipc.open_file(file))
-        return list(table.schema.names), _batches(
-            name, lambda: (table.get_batch(i) for i in range(table.num_record_batches))
-        )
-    stream = _arrow_opened(name, "Arrow", lambda: ipc.open_stream(file))
-    return list(stream.schema.names), _batches(name, lambda: iter(stream))
+    in_blocks = file.peek(6)[:6] == b"ARROW1"  # else a stream
+    with _arrow_problems(f"{name} is not an Arrow file"):
+        table = (ipc.open_file if in_blocks else ipc.open_stream)(file)
+        names = list(table.schema.names)
+    if not in_blocks:
+        return names, _batches(name, lambda: iter(table))
+    return names, _batches(name, lambda: (table.get_batch(i) for i in range(table.num_record_batches)))
 
 
 def _pyarrow(part: str) -> Any:
     return optional.load(f"pyarrow.{part}", "Parquet and Arrow files")
 
 
-def _arrow_opened(name: str, kind: str, open_: Callable[[], Any]) -> Any:
+@contextlib.contextmanager
+def _arrow_problems(what: str, remedy: str = "") -> Iterator[None]:
+    """Whatever a damaged file makes of pyarrow becomes one sentence: `what`, the reason and the remedy."""
     try:
-        return open_()
-    except (ValueError, OSError) as problem:  # pyarrow's own errors are these
-        reason = str(problem).split("\n")[0]
-        raise DataError(f"{name} is not {'an Arrow' if kind == 'Arrow' else 'a Parquet'} file: {reason}") from None
+        yield
+    except DataError:
+        raise
+    except Exception as problem:
+        reason = str(problem).split("\n")[0] or type(problem).__name__
+        raise DataError(f"{what}: {reason}{remedy}") from None
 
 
 def _batches(name: str, batches: Callable[[], Iterator[Any]]) -> Batches:
     def parts(table: Table) -> Iterator[tuple[list[Cells], Place]]:
         start = 0
-        for batch in batches():
+        for batch in _checked(name, batches):
             if batch.num_rows:
                 wanted = table.wanted()
-                columns = [
-                    _arrow_cells(column) if kind else () for column, kind in zip(batch.columns, wanted, strict=True)
-                ]
+                with _arrow_problems(f"{name}, rows from {start}", "; save the column as numbers or texts"):
+                    columns = [
+                        _arrow_cells(column) if kind else () for column, kind in zip(batch.columns, wanted, strict=True)
+                    ]
                 yield columns, functools.partial(_row_place, name, start)
             start += batch.num_rows
 
     return parts
+
+
+def _checked(name: str, batches: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    """The batches, each checked in full before anything is read: offsets may point outside the buffers of a file."""
+    left, start = None, 0
+    while True:
+        with _arrow_problems(f"{name} is damaged, from row {start} on", "; write or fetch it again"):
+            left = batches() if left is None else left
+            batch = next(left, None)
+            if batch is None:
+                return
+            batch.validate(full=True)
+        yield batch
+        start += batch.num_rows
 
 
 def _row_place(name: str, start: int, i: int) -> str:

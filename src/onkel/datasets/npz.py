@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import math
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from onkel.datasets.tables import Block
 
 Array = NDArray[Any]
 
+_MOST_PACKED = 1032  # bytes that one byte of deflate can stand for
 _CSR = ("data", "indices", "indptr", "shape")
 
 
@@ -26,8 +28,11 @@ def read(name: str, file: Any, target: str) -> tuple[Any, Array, dict[str, Array
     """Features, target, and the other arrays."""
     if bytes(file.peek(2)[:2]) != b"PK":
         raise DataError(f"{name} is not a usable npz file: it is no archive of arrays")
+    size = _size(file)
     with _problems(name), np.load(file, allow_pickle=False) as archive:
         taken = _names(name, archive.files, target)
+        for key in archive.files:
+            _check_size(name, key, archive.zip, size)
         arrays = {key: archive[key] for key in archive.files}
     rest = {key: array for key, array in arrays.items() if key not in taken}
     if "X" in arrays:
@@ -36,6 +41,37 @@ def read(name: str, file: Any, target: str) -> tuple[Any, Array, dict[str, Array
         X = _csr(name, (arrays["data"], arrays["indices"], arrays["indptr"]), tuple(arrays["shape"].ravel()))
     check_shapes(name, X.shape, arrays[target].shape)
     return X, arrays[target], rest
+
+
+def _size(file: Any) -> int:
+    """The number of bytes of an open file."""
+    size = int(file.seek(0, io.SEEK_END))
+    file.seek(0)
+    return size
+
+
+def _check_size(name: str, key: str, archive: zipfile.ZipFile, whole: int) -> None:
+    """Refuse a header that promises more or less than the file of `whole` bytes has, before memory is asked for."""
+    stored = archive.getinfo(f"{key}.npy" if f"{key}.npy" in archive.NameToInfo else key)
+    if stored.compress_size > whole or stored.file_size > _MOST_PACKED * stored.compress_size + 1024:
+        promised = f"array {key!r} is said to have {stored.file_size:,} bytes"
+        raise DataError(f"{name}: {promised}, more than the file can hold; write or fetch it again")
+    with archive.open(stored) as file:
+        shape, _, dtype = _header(file)
+        size = file.tell() + math.prod(shape) * dtype.itemsize
+    if not dtype.hasobject and size != stored.file_size:
+        raise DataError(
+            f"{name}: array {key!r} of shape {shape} needs {size:,} bytes, but the file has {stored.file_size:,}; "
+            "write or fetch it again"
+        )
+
+
+def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order by columns, and type of an array; the file is then at its first number."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    header: tuple[tuple[int, ...], bool, np.dtype[Any]] = read(file)
+    return header
 
 
 def _csr(name: str, parts: tuple[Array, Array, Array], shape: tuple[int, ...]) -> Any:
@@ -53,7 +89,7 @@ def _problems(name: str) -> Iterator[None]:
         yield
     except DataError:
         raise
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as problem:
+    except Exception as problem:  # whatever a damaged archive makes of its readers
         raise DataError(f"{name} is not a usable npz file: {problem}") from None
 
 
@@ -70,9 +106,11 @@ def _names(name: str, there: Sequence[str], target: str) -> list[str]:
 
 def blocks(name: str, file: Any, target: str, rows: int, learning: bool = True) -> Iterator[Block]:
     """Rows of an npz file: the matrix block by block; targets and row starts are in memory as a whole."""
+    size = _size(file)
     with _problems(name), zipfile.ZipFile(file) as archive, contextlib.ExitStack() as stack:
 
         def member(key: str) -> _Member:
+            _check_size(name, key, archive, size)
             return _Member(name, key, stack.enter_context(archive.open(f"{key}.npy")))
 
         there = [key.removesuffix(".npy") for key in archive.namelist()]
@@ -120,9 +158,7 @@ class _Member:
 
     def __init__(self, name: str, key: str, file: Any) -> None:
         self._file = file
-        version = np.lib.format.read_magic(file)
-        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        self.shape, fortran, self._dtype = header(file)
+        self.shape, fortran, self._dtype = _header(file)
         self._left = self.shape[0] if self.shape else 1
         if self._dtype.hasobject:
             raise DataError(f"{name}: array {key!r} holds objects; save numbers or texts")

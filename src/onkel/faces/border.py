@@ -92,6 +92,7 @@ def naming_columns(X: Any) -> Iterator[None]:
                 if not can_be_read(values[row, column]):
                     where = f"X holds {shortly(values[row, column])} in row {row}, column {column}"
                     raise ValueError(f"{where}, too large for a float: scale the features") from None
+            raise ValueError("X holds a number too large for a float: scale the features") from None
         raise
 
 
@@ -126,7 +127,6 @@ def settle(X: Any) -> Any:
     """Check X and return it as engines read it: finite, and CSR with sorted indices and no duplicates if sparse."""
     if sp.issparse(X):
         X = X.tocsr()
-        X.check_format(full_check=True)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -134,6 +134,30 @@ def settle(X: Any) -> Any:
             raise ValueError(f"X has {X.shape[1]} columns; at most 2^31 - 1 are supported: hash the features to fewer")
     refuse_non_finite(X)
     return X
+
+
+def refuse_unsound(X: Any, name: str) -> None:
+    """Raise ValueError for a sparse matrix whose parts do not fit together.
+
+    SciPy trusts them when it converts a matrix, and writes outside its arrays; its own check sees nothing where the
+    last row start is 0 or negative.
+    """
+    if X.format in ("csr", "csc", "bsr"):
+        rows, columns = (size // block for size, block in zip(X.shape, getattr(X, "blocksize", (1, 1)), strict=True))
+        major, minor = (columns, rows) if X.format == "csc" else (rows, columns)
+        starts, index = X.indptr, X.indices
+        sound = starts.shape == (major + 1,) and starts[0] == 0 and len(X.data) == len(index) >= starts[-1]
+        sound = sound and bool((starts[1:] >= starts[:-1]).all())
+        places = [(index, minor)]
+    elif X.format == "coo":
+        places = list(zip((X.row, X.col), X.shape, strict=True)) if X.ndim == 2 else []
+        sound = all(len(at) == len(X.data) for at, _ in places)
+    else:
+        return
+    if not sound or any(len(at) and not 0 <= at.min() <= at.max() < most for at, most in places):
+        raise ValueError(
+            f"the parts of the sparse matrix {name} do not fit together: an index or start is out of range"
+        )
 
 
 def refuse_masked(values: Any, name: str) -> None:
@@ -145,6 +169,8 @@ def refuse_masked(values: Any, name: str) -> None:
 def refuse_strange(values: Any, name: str) -> None:
     """Raise ValueError for dates, complex numbers, masked values, dictionaries, iterators and duplicate columns."""
     refuse_masked(values, name)
+    if sp.issparse(values):
+        refuse_unsound(values, name)
     if isinstance(values, Iterator):
         raise ValueError(f"{name} is an iterator: make an array of its values first")
     if isinstance(values, (list, tuple)) and values and isinstance(values[0], Mapping):

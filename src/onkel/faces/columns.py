@@ -124,8 +124,15 @@ class Columns:
         self.count, self._keys = count, self._keys.first(count)
 
     def unknown(self, names: Any) -> list[Any]:
-        """The names that are not yet known."""
-        return [name for name in names if name not in self.index]
+        """The names that are not yet known; raises ValueError for one that a model file could not hold."""
+        new = [name for name in names if name not in self.index]
+        for name in new:
+            try:
+                to_plain(name)
+            except TypeError:
+                said = f"{border.shortly(name)}, a {type(name).__name__}"
+                raise ValueError(f"a feature is named {said}: name it by a text, a number or a tuple of them") from None
+        return new
 
     # -- rows
 
@@ -197,9 +204,12 @@ class Columns:
         """The inverse of `plain`."""
         names = data.get("names", data.get("feature_names"))
         count = data["n_features"]
-        if type(count) is not int or count < 0 or (names is not None and len(names) != count):
+        if type(count) is not int or not 0 <= count < 2**31 or (names is not None and len(names) != count):
             raise ValueError(f"its number of features {count!r} is wrong, or differs from the number of names")
-        return cls(count, None if names is None else [from_plain(n) for n in names], "names" in data, owner)
+        made = cls(count, None if names is None else [from_plain(n) for n in names], "names" in data, owner)
+        if names is not None and len(made.index) != count:
+            raise ValueError("two of its features have the same name")
+        return made
 
 
 def cast(X: Any, dtype: Any) -> Any:

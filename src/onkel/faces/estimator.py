@@ -38,6 +38,7 @@ from onkel.updates import Update
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Parts = tuple[Hypothesis, Loss, Update]
+FEW = 10_000  # components, when parameters are checked without learning
 Variants = Mapping[str, Mapping[str, Any]]
 Settings = tuple[Mapping[str, Any], ...]
 Examples = tuple[Learned, Any, Array, Array | None]  # checked: the model that will learn, rows, targets, weights
@@ -139,8 +140,11 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__}: {error}") from error
 
     def _check_params(self) -> None:
-        """Raise an error if the parameters are not valid."""
-        self._make(1, {"columns": 1, "dtype": "float64", "sparse": False, "seed": 0}, np.zeros(1, np.uint64))
+        """Raise an error if the parameters are not valid; nothing is made of the size that they ask for."""
+        fresh, components = self._fresh(), getattr(self, "components", None)
+        if isinstance(components, int) and FEW < components < 2**31:
+            fresh.components = FEW
+        fresh._make(1, {"columns": 1, "dtype": "float64", "sparse": False, "seed": 0}, np.zeros(1, np.uint64))
 
     def _in_own_words(self, error: Refused) -> ValueError:
         """Translate an error of a part: `Gradient.radius must be ...` becomes `KLRSGDClassifier.R must be ...`.
@@ -243,6 +247,8 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
         learned = self._fitted()
         if learned.columns.names is not None:
             raise ValueError("this model knows its columns by name: new ones are added by learn_one or learn_many")
+        if not isinstance(columns, (int, np.integer)) or isinstance(columns, bool) or not 0 <= columns < 2**31:
+            raise ValueError(f"columns must be an integer from 0 to 2^31 - 1, got {border.shortly(columns)}")
         if columns > learned.columns.count:
             learned.widen(columns)
         return self

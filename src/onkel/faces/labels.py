@@ -14,6 +14,8 @@ from onkel.faces import border
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+_MOST_BYTES = 1 << 24  # of all labels in a file, as an array; more only if they are as long
+
 
 class Labels:
     """The sorted classes; an object of this class never changes.
@@ -138,9 +140,16 @@ class Labels:
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Labels:
         """The inverse of `plain`."""
-        classes = np.array(data["classes"]["labels"], dtype=np.dtype(data["classes"]["dtype"]))
-        if len(classes) == 0 or not np.array_equal(np.unique(classes), classes):
-            raise ValueError(f"its classes {classes.tolist()} are not sorted, or there are none")
+        labels, dtype = data["classes"]["labels"], np.dtype(data["classes"]["dtype"])
+        if not isinstance(labels, list) or not labels:
+            raise ValueError("it has no classes")
+        if dtype.kind not in "biufUO" or len(labels) * dtype.itemsize > max(_MOST_BYTES, 4 * len(str(labels))):
+            raise ValueError(f"its classes have the type {dtype}, which labels cannot have")
+        classes = checked(np.array(labels, dtype=dtype), "its classes")
+        if classes.tolist() != labels or not np.array_equal(np.unique(classes), classes):
+            raise ValueError(f"its classes {border.shortly(labels)} are not sorted, or not of the type {dtype}")
+        if type(data["declared"]) is not bool:
+            raise ValueError(f"'declared' must be true or false, got {border.shortly(data['declared'])}")
         return cls(classes, data["declared"])
 
 

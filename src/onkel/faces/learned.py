@@ -355,10 +355,8 @@ class Learned:
         if type(run["outputs"]) is not int or run["outputs"] != outputs:
             raise ValueError(f"it has {run['outputs']!r} outputs, but its targets need {outputs}")
         made = cls(recipe, {name: run[name] for name in ("columns", "dtype", "sparse", "seed")}, columns, labels)
+        made.engine.check_state(arrays)
         made.restore(arrays)
-        engine = made.engine
-        if engine.t < 0 or engine.n > engine.most:
-            raise ValueError("it has learned a negative number of rounds, or holds more terms than its budget")
         return made
 
     def __reduce__(self) -> Any:

@@ -59,6 +59,10 @@ class Hypothesis(Part):
         """The function f = 0."""
         raise NotImplementedError
 
+    def check_state(self, state: State, run: Run) -> None:
+        """Raise ValueError if the state is not that of such a function: see `core.soundness`."""
+        raise NotImplementedError
+
     # -- what is in a state; each method returns None if the state has nothing of the kind
 
     def terms(self, state: State, run: Run) -> Stored | None:

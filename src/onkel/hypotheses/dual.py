@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from onkel.core import soundness
 from onkel.core.basis import Row, State
 from onkel.core.outputs import Joining
 from onkel.core.run import Run
@@ -165,6 +166,11 @@ class Dual(Hypothesis):
 
     def start(self, run: Run) -> TermsAndWeights:
         return TermsAndWeights(self, run)
+
+    def check_state(self, state: State, run: Run) -> None:
+        soundness.require("basis.born", len(state["basis.born"]) <= self.most, f"of at most {self.most} terms")
+        self.expansion.check_state(state, run)
+        self.features.check_state(state, run)
 
     # -- what is in a state
 

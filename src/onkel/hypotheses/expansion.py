@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from onkel.core import memory as memories
-from onkel.core.basis import State
+from onkel.core import soundness
+from onkel.core.basis import State, rows_of
 from onkel.core.outputs import Joining
 from onkel.core.part import Memory, Words
 from onkel.core.run import Run
@@ -69,6 +70,10 @@ class Expansion(Hypothesis):
     def start(self, run: Run) -> Terms:
         return Terms(self.kernel, self.budget, run)
 
+    def check_state(self, state: State, run: Run) -> None:
+        soundness.require("basis.born", len(state["basis.born"]) <= self.most, f"of at most {self.most} terms")
+        self.start(run).check_state(state)
+
     # -- what is in a state
 
     def terms(self, state: State, run: Run) -> Stored:
@@ -101,12 +106,3 @@ class Expansion(Hypothesis):
         columns, memory = self.budget.relabel(memories.own("basis", kept), memories.own("budget", state), joining)
         linear = dict.fromkeys(("basis.coef", "basis.base", "dead.coef", "bias", "bias_sum"), "scores")
         return joining.all(linear, state) | memories.named("basis", columns) | memories.named("budget", memory)
-
-
-def rows_of(state: State, prefix: str, columns: int) -> Any:
-    """The examples of a table in a state, as an array or a CSR matrix."""
-    if f"{prefix}.x" in state:
-        return state[f"{prefix}.x"]
-    indptr = state[f"{prefix}.indptr"]
-    parts = (state[f"{prefix}.data"], state[f"{prefix}.indices"], indptr)
-    return sp.csr_array(parts, shape=(len(indptr) - 1, columns))

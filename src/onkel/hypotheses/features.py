@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from onkel.core import memory as memories
+from onkel.core import soundness
 from onkel.core.basis import Row, State, rows
 from onkel.core.growing import Growing
 from onkel.core.outputs import Joining
@@ -115,8 +116,6 @@ class Weights(Function):
 
     def restore(self, state: State) -> None:
         for name in ("coef", "base") if self.run.average else ("coef",):
-            if state[f"weights.{name}"].shape != self.coef.shape:
-                raise ValueError(f"'weights.{name}' has shape {state[f'weights.{name}'].shape}, not {self.coef.shape}")
             getattr(self, name)[:] = state[f"weights.{name}"]
         self.scale = float(state["weights.scale"])
         if self.run.average:
@@ -159,6 +158,13 @@ class Features(Hypothesis):
 
     def start(self, run: Run) -> Weights:
         return Weights(self.map, run)
+
+    def check_state(self, state: State, run: Run) -> None:
+        for name in ("coef", "base") if run.average else ("coef",):
+            soundness.shaped(state, f"weights.{name}", (self.map.size, run.outputs))
+        factor = soundness.scale(state, "weights.", run.average)
+        soundness.coefficients("weights.coef", state["weights.coef"], factor)
+        memories.check_state(self.map, "map", state, run)
 
     # -- what is in a state
 

@@ -15,13 +15,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from onkel.core.basis import Basis, Row, State, Totals, rows
+from onkel.core import soundness
+from onkel.core.basis import Basis, Row, State, Totals, rows, rows_of
 from onkel.core.errors import Diverged, TooLarge
 from onkel.core.outputs import Joining
 from onkel.core.part import Memory, Part, Words
 from onkel.core.run import Run
 from onkel.hypotheses.base import Hypothesis, Stored
-from onkel.hypotheses.expansion import rows_of
 from onkel.hypotheses.terms import OnBasis, kernel_row
 from onkel.kernels import Gaussian, Kernel, Linear
 from onkel.updates.base import Round, Step, Update, along
@@ -142,6 +142,9 @@ class GroupedExpansion(Hypothesis):
 
     def start(self, run: Run) -> Groups:
         return Groups(self, run)
+
+    def check_state(self, state: State, run: Run) -> None:
+        self.start(run).check_state(state)
 
     # -- what is in a state
 
@@ -298,11 +301,15 @@ class Groups(OnBasis):
     def state(self) -> State:
         return self.basis.state("basis") | {"groups.scale": self.scales.copy(), "groups.norm2": self.norm2.copy()}
 
+    def check_state(self, state: State) -> None:
+        """Raise ValueError if the state is not that of such a function."""
+        self.basis.check_state(state, "basis")
+        soundness.nonnegative(state, "basis.share", "basis.unit", "groups.norm2")
+        scales = soundness.shaped(state, "groups.scale", self.scales.shape)
+        soundness.require("groups.scale", (scales > 1e-3) & (scales < 1e3), "between 0.001 and 1000")
+        soundness.shaped(state, "groups.norm2", self.norm2.shape)
+        soundness.coefficients("basis.coef", state["basis.coef"], 1.0)
+
     def restore(self, state: State) -> None:
         self.basis.restore(state, "basis")
-        for name, own in (("scale", self.scales), ("norm2", self.norm2)):
-            if state[f"groups.{name}"].shape != own.shape:
-                raise ValueError(f"'groups.{name}' has shape {state[f'groups.{name}'].shape}, not {own.shape}")
-            own[:] = state[f"groups.{name}"]
-        if (self.scales <= 0).any() or (self.norm2 < 0).any():
-            raise ValueError("'groups.scale' must be > 0 and 'groups.norm2' >= 0")
+        self.scales[:], self.norm2[:] = state["groups.scale"], state["groups.norm2"]

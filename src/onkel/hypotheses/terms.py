@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onkel.core import memory as memories
-from onkel.core.basis import Basis, Row, State, Totals, rows
+from onkel.core import soundness
+from onkel.core.basis import Basis, Row, State, Totals, rows, rows_of
 from onkel.core.errors import TooLarge
 from onkel.core.outputs import KINDS, Joining, refuse_unknown_kinds
 from onkel.core.part import Memory, Part
@@ -66,6 +67,12 @@ class Budget(Part):
     def insert(self, f: Terms, round: Round, coef: Array | None, memory: Memory) -> None:
         """Add the new term according to this budget's rule; `coef` is None if the update makes no step."""
         raise NotImplementedError
+
+    def check_state(self, state: State, run: Run) -> None:
+        """Raise ValueError if its columns and memory in the state are not what this budget relies on.
+
+        Their shapes were checked before, and so was what tables and factors in the memory rely on.
+        """
 
     def relabel(self, columns: State, memory: State, joining: Joining) -> tuple[State, State]:
         """The columns and the memory of this budget after classes were added."""
@@ -269,15 +276,30 @@ class Terms(OnBasis):
             return ()
         return ("bias", "bias_sum") if self.run.average else ("bias",)
 
+    def check_state(self, state: State) -> None:
+        """Raise ValueError if the state is not that of such a function."""
+        run, tables = self.run, {"basis": self.basis} | ({"dead": self.dead} if self.run.average == "all" else {})
+        for prefix, table in tables.items():
+            table.check_state(state, prefix)
+            if not self._unit:
+                X = rows_of(state, prefix, run.columns)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    kxx = self.kernel.diagonal(X.astype(np.float64))
+                soundness.require(f"{prefix}.x", np.isfinite(kxx), "rows for which k(x, x) is finite")
+        factor = soundness.scale(state, "", run.average)
+        soundness.coefficients("basis.coef", state["basis.coef"], factor)
+        for name in self._intercept:
+            soundness.shaped(state, name, (1, run.outputs))
+        memories.check_state(self.budget, "budget", state, run, len(state["basis.born"]))
+        self.budget.check_state(state, run)
+
     def restore(self, state: State) -> None:
         self.basis.restore(state, "basis")
         self.scale = float(state["scale"])
-        memories.recall(self.budget, "budget", self.memory, state, self.n)
+        memories.recall(self.budget, "budget", self.memory, state)
         if self.run.average:
             self.cumulative = float(state["cumulative"])
         if self.run.average == "all":
             self.dead.restore(state, "dead")
         for name in self._intercept:
-            if state[name].shape != (1, self.run.outputs):
-                raise ValueError(f"'{name}' has shape {state[name].shape}, not {(1, self.run.outputs)}")
             setattr(self, name, state[name][0].copy())

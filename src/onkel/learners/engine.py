@@ -23,6 +23,7 @@ from typing import Any, Self
 import numpy as np
 
 from onkel.core import memory as memories
+from onkel.core import soundness
 from onkel.core.basis import State
 from onkel.core.errors import NotFinite, WrongWidth
 from onkel.core.locks import ReadersWriterLock
@@ -161,6 +162,10 @@ class Engine:
         """The inverse of `state` on an engine of the same composition."""
         raise NotImplementedError
 
+    def check_state(self, state: State) -> None:
+        """Raise ValueError if the state cannot be that of such an engine (`core.soundness`); `restore` relies on it."""
+        raise NotImplementedError
+
     def relabel(self, state: State, joining: Joining) -> State:
         """The given state of an engine of this composition, changed for the classes that `joining` adds."""
         raise NotImplementedError
@@ -233,6 +238,12 @@ class Composed(Engine):
 
     def intercept(self) -> Array | None:
         return self.hypothesis.intercept(self.state(), self.run)
+
+    def check_state(self, state: State) -> None:
+        soundness.rounds(state)
+        self.hypothesis.check_state(state, self.run)
+        memories.check_state(self.update, "update", state, self.run)
+        self.update.check_state(state)
 
     def relabel(self, state: State, joining: Joining) -> State:
         memory = joining.all(self.update.per_output, memories.own("update", state))

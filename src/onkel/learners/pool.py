@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onkel.core import soundness
 from onkel.core.basis import State
 from onkel.core.locks import exclusive, shared
 from onkel.core.memory import own
@@ -110,11 +111,22 @@ class PoolEngine(Engine):
         draws = {f"hedge.{name}": np.array(r.state, dtype=np.uint64) for name, r in self.random.items()}
         return arrays | draws | {"hedge.losses": self.losses.copy(), "t": np.array(self.rounds)}
 
+    def check_state(self, state: State) -> None:
+        t, terms = soundness.rounds(state), 0
+        for i, learner in enumerate(self.learners):
+            inner = own(str(i), state)
+            learner.check_state(inner)
+            soundness.require(f"{i}.t", soundness.rounds(inner) <= t, f"at most the rounds of the pool, {t}")
+            terms += len(inner.get("basis.born", ()))
+        if terms > self.budget:
+            raise ValueError(f"the components have {terms} terms, more than their budget of {self.budget:g}")
+        soundness.shaped(state, "hedge.losses", self.losses.shape)
+        for name in self.random:
+            soundness.random(state, f"hedge.{name}")
+
     def restore(self, state: State) -> None:
         for i, learner in enumerate(self.learners):
             learner.restore(own(str(i), state))
-        if state["hedge.losses"].shape != self.losses.shape:
-            raise ValueError(f"'hedge.losses' has shape {state['hedge.losses'].shape}, not {self.losses.shape}")
         self.losses, self.rounds = state["hedge.losses"].astype(np.float64), int(state["t"])
         for name, random in self.random.items():
             random.state = int(state[f"hedge.{name}"])

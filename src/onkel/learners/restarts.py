@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from onkel.core import soundness
 from onkel.core.basis import Row, State, rows
 from onkel.core.errors import Diverged, Refused, sane
 from onkel.core.growing import Growing
@@ -206,17 +207,22 @@ class Restarts(Engine):
             "t": np.array(self.rounds),
         }
 
+    def check_state(self, state: State) -> None:
+        count, kernels = (soundness.rounds(state) + 1).bit_length(), len(self.maps)
+        soundness.shaped(state, "instances.coef", (count * kernels * self.maps[0].size, self.outputs))
+        soundness.shaped(state, "instances.losses", (count, kernels))
+        soundness.shaped(state, "instances.log_weights", (count,))
+        soundness.coefficients("instances.coef", state["instances.coef"], 1.0)
+
     def restore(self, state: State) -> None:
         """The inverse of `state` on a learner of the same composition."""
         t = int(state["t"])
         count, kernels, size = (t + 1).bit_length(), len(self.maps), self.maps[0].size
-        shapes = {"coef": (count * kernels * size, self.outputs), "losses": (count, kernels), "log_weights": (count,)}
-        for name, shape in shapes.items():
-            if state[f"instances.{name}"].shape != shape:
-                raise ValueError(f"'instances.{name}' has shape {state[f'instances.{name}'].shape}, not {shape}")
-        coef = state["instances.coef"].reshape(count, kernels, size, self.outputs)
+        coef = state["instances.coef"].astype(np.float64).reshape(count, kernels, size, self.outputs)
         self.coef = coef.swapaxes(2, 3).copy()
-        self.losses, self.log_weights = state["instances.losses"].copy(), state["instances.log_weights"].copy()
+        self.losses, self.log_weights = (
+            state[f"instances.{name}"].astype(np.float64) for name in ("losses", "log_weights")
+        )
         self.rounds = t
 
     def relabel(self, state: State, joining: Joining) -> State:

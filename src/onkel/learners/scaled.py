@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from onkel.core import soundness
 from onkel.core.basis import State, largest
 from onkel.core.errors import TooLarge
 from onkel.core.locks import exclusive, shared
@@ -179,15 +180,20 @@ class Scaled(Engine):
         arrays = {f"scaling.{name}": a.copy() for name, a in own.items()}
         return self.learner.state() | arrays | {"scaling.rows": np.array(self.inputs.count)}
 
+    def check_state(self, state: State) -> None:
+        for name in ("first", "sums", "squares"):
+            soundness.shaped(state, f"scaling.{name}", (self.columns,))
+        goal = soundness.shaped(state, "scaling.goal", (3,))
+        soundness.require("scaling.first", np.abs(state["scaling.first"]) <= SUMMABLE, f"at most {SUMMABLE:g}")
+        soundness.require("scaling.squares", state["scaling.squares"] >= 0, ">= 0")
+        soundness.require("scaling.goal", (abs(goal[0]) <= SUMMABLE) & (goal[2] >= 0), "a target, a sum, a sum >= 0")
+        rows = int(soundness.whole(state, "scaling.rows"))
+        soundness.require("scaling.rows", 0 <= rows <= soundness.MOST_ROUNDS, "a number of rows")
+        self.learner.check_state(state)
+
     def restore(self, state: State) -> None:
         """The inverse of `state` on a learner of the same composition."""
         own = {name: state[f"scaling.{name}"] for name in ("first", "sums", "squares", "goal")}
-        shapes = dict.fromkeys(own, (self.columns,)) | {"goal": (3,)}
-        for name, a in own.items():
-            if a.shape != shapes[name]:
-                raise ValueError(f"'scaling.{name}' has shape {a.shape}, not {shapes[name]}")
-            if not np.isfinite(a).all():
-                raise ValueError(f"'scaling.{name}' has numbers that are not finite")
         self.learner.restore({name: a for name, a in state.items() if not name.startswith("scaling.")})
         rows = int(state["scaling.rows"])
         self.inputs = Moments.of(rows, own["first"], own["sums"], own["squares"])

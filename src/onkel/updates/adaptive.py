@@ -8,6 +8,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from onkel.core import soundness
+from onkel.core.basis import State
 from onkel.core.part import Memory, Words
 from onkel.core.run import Run
 from onkel.updates.base import Round, Step, Update, along
@@ -34,6 +36,12 @@ class AdaGrad(Update):
 
     def start(self, run: Run) -> Memory:
         return {"squares": np.zeros((0, 0))}
+
+    def check_state(self, state: State) -> None:
+        soundness.nonnegative(state, "update.squares")
+        squares = state["update.squares"]
+        wanted = state["weights.coef"].shape if len(squares) else (0, 0)
+        soundness.shaped(state, "update.squares", wanted)
 
     def step(self, round: Round, memory: Memory) -> Step:
         direction = along(round.slope, round.weight)
@@ -63,6 +71,9 @@ class DistanceOverGradient(Update):
 
     def start(self, run: Run) -> Memory:
         return {"norm2": 0.0, "farthest": 0.0, "squares": 0.0, "rounds": 0.0}
+
+    def check_state(self, state: State) -> None:
+        soundness.nonnegative(state, "update.farthest", "update.squares", "update.rounds")
 
     def step(self, round: Round, memory: Memory) -> Step:
         slope2 = round.weight**2 * float(round.slope @ round.slope)

@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from onkel.core import soundness
+from onkel.core.basis import State
 from onkel.core.errors import Diverged, sane
 from onkel.core.outputs import KINDS, refuse_unknown_kinds
 from onkel.core.part import Memory, Part, Words
@@ -64,6 +66,9 @@ class Update(Part):
         """The initial memory: floats, arrays and `Random` streams by name."""
         return {}
 
+    def check_state(self, state: State) -> None:
+        """Raise ValueError if its memory in the state is not what this update relies on; shapes were checked before."""
+
     def step(self, round: Round, memory: Memory) -> Step:
         """The factor on f and the coefficients of the new term."""
         raise NotImplementedError
@@ -88,6 +93,9 @@ class Projected(Update):
 
     def start(self, run: Run) -> Memory:
         return {"norm2": 0.0} if self.bound < math.inf else {}
+
+    def check_state(self, state: State) -> None:
+        soundness.nonnegative(state, "update.norm2")
 
     def projected(self, shrink: float, coef: Array | None, round: Round, memory: Memory) -> Step:
         """The step scaled so that the new |f| is at most the radius."""
