@@ -22,7 +22,8 @@ def check(read: str, **written: Path | None) -> None:
     `read` is what the command reads from, `written` the files it is to write, by what they are.
     """
     taken = {Path(read).resolve(): "the data"} if Path(read).is_file() else {}
-    for what, path in written.items():
+    for name, path in written.items():
+        what = name.replace("_", " ")
         if path is None:
             continue
         folder = path.absolute().parent
@@ -42,10 +43,10 @@ def writing(what: str, path: Path) -> Iterator[None]:
         raise Problem(f"{what} cannot be written to {path}: {problem.strerror}") from None
 
 
-def write_model(follower: Follower, path: Path) -> None:
-    """Write a learner and its place in the stream."""
+def write_model(follower: Follower, path: Path, *, keep: bool = False) -> None:
+    """Write a learner and its place in the stream; `keep`: see `Follower.save`."""
     with writing("the model", path):
-        follower.save(path)
+        follower.save(path, keep=keep)
 
 
 def write_report(races: Sequence[Standings], arguments: argparse.Namespace, **words: Any) -> None:

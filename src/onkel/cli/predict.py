@@ -33,7 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> int:
-    follower = models.read(arguments.model)
+    follower, _ = models.read_latest(arguments.model)
     if follower.seen == 0:
         raise Problem(f"{arguments.model} has learned nothing yet")
     if arguments.scores and follower.task == "regression":

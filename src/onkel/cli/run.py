@@ -22,6 +22,7 @@ from onkel.cli.interrupts import Interrupts
 from onkel.cli.progress import StreamProgress
 from onkel.cli.show import finite
 from onkel.cli.words import Problem, seconds
+from onkel.core.files import previous
 from onkel.core.wording import counted
 from onkel.datasets.stream import Stream, Task, infer_task
 from onkel.datasets.tables import Block, Schema
@@ -85,11 +86,12 @@ class Session:
     ----------
     follower : the learner, with all that it has learned, also after an interrupt; None before its first example.
     before : examples it had learned when the command began.
+    sound : whether the newest checkpoint is whole, so that it may be kept as the one before.
     """
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
-        self.follower = _resumed(arguments)
+        self.follower, self.sound = _resumed(arguments)
         self.before = 0 if self.follower is None else self.follower.seen
 
     @property
@@ -154,12 +156,15 @@ class Session:
     def save(self) -> None:
         """Write the checkpoint, if there is one to write."""
         if self.arguments.checkpoint is not None and self.follower is not None and self.follower.seen:
-            output.write_model(self.follower, self.arguments.checkpoint)
+            output.write_model(self.follower, self.arguments.checkpoint, keep=self.sound)
+            self.sound = True
 
 
 def _run(arguments: argparse.Namespace) -> int:
     to = None if arguments.predictions in (None, "-") else Path(arguments.predictions)
-    output.check(arguments.stream, model=arguments.checkpoint, predictions=to, report=arguments.report)
+    file = arguments.checkpoint
+    before = None if file is None else previous(file)
+    output.check(arguments.stream, model=file, previous_model=before, predictions=to, report=arguments.report)
     session = Session(arguments)
     with Interrupts() as interrupts, contextlib.ExitStack() as stack:
         progress = stack.enter_context(StreamProgress(arguments.quiet, source.expected(arguments)))
@@ -192,11 +197,12 @@ def _task_of(blocks: Iterator[Block]) -> tuple[Task, Iterator[Block]]:
 # -- the learner
 
 
-def _resumed(arguments: argparse.Namespace) -> Follower | None:
-    """What the checkpoint holds; None if there is none yet."""
-    if arguments.checkpoint is None or not arguments.checkpoint.exists():
-        return None
-    follower = models.read(arguments.checkpoint)
+def _resumed(arguments: argparse.Namespace) -> tuple[Follower | None, bool]:
+    """What the checkpoint holds, None if there is none yet; and whether it is the newest."""
+    file = arguments.checkpoint
+    if file is None or not (file.exists() or previous(file).exists()):
+        return None, False
+    follower, newest = models.read_latest(file)
     wanted, said = follower.model, arguments.set
     if arguments.model:
         wanted = models.make(arguments.model, follower.task, {})
@@ -208,7 +214,7 @@ def _resumed(arguments: argparse.Namespace) -> Follower | None:
         )
     if follower.about.get("source") != arguments.stream:
         follower.begin(arguments.stream)
-    return follower
+    return follower, newest
 
 
 def _agrees(model: Any, wanted: list[tuple[str, Any]]) -> bool:

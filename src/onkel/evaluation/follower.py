@@ -18,9 +18,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from onkel.core import state
-from onkel.core.files import remove_leftovers
+from onkel.core.files import previous, remove_leftovers
 from onkel.core.outputs import cuts
 from onkel.core.scores import predicted
+from onkel.core.wording import counted
 from onkel.datasets.tables import Schema
 from onkel.evaluation.protocols import task_of
 from onkel.evaluation.scale import RunningScale
@@ -144,15 +145,18 @@ class Follower:
 
     # -- files
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write model, scales and counts. The file is written whole or not at all; `onkel.load` reads its model."""
+    def save(self, path: str | os.PathLike[str], *, keep: bool = False) -> None:
+        """Write model, scales and counts. The file is written whole or not at all; `onkel.load` reads its model.
+
+        `keep`: what was saved there before stays beside it (`files.previous`), for `latest`.
+        """
         path = Path(path)
         remove_leftovers(path)
         arrays, config = self.model.state()
         counts = {"seen": self.seen, "total": self.total, "seconds": self.seconds, "curve": self._curve}
         scale, goal = (None if one is None else one.plain() for one in (self.scale, self.goal))
         known = {"scale": scale, "goal": goal, "schema": self.schema.plain(), "about": self.about}
-        state.write(path, arrays, config | {"follower": counts | known})
+        state.write(path, arrays, config | {"follower": counts | known}, keep=keep)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Follower:
@@ -174,3 +178,17 @@ class Follower:
         except (KeyError, TypeError, ValueError) as problem:
             raise ValueError(f"{os.fspath(path)} holds no valid position in a stream: {problem!r}") from problem
         return made
+
+
+def latest(path: Path) -> tuple[Follower, str]:
+    """What was saved there; if it is damaged or missing, what was saved before it, and a sentence that says so."""
+    try:
+        return Follower.load(path), ""
+    except (FileNotFoundError, ValueError) as problem:
+        try:
+            before = Follower.load(previous(path))
+        except (OSError, ValueError):
+            raise problem from None
+        what = "is missing" if isinstance(problem, FileNotFoundError) else f"is damaged ({problem})"
+    examples = counted(before.seen, "example")
+    return before, f"{path} {what}; {previous(path)} is used, the checkpoint before it, of {examples}"
