@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onkel.cli.words import Problem
+from onkel.core.wording import printable
 from onkel.evaluation import report
 from onkel.evaluation.follower import Follower
 from onkel.evaluation.results import Standings
@@ -69,6 +70,11 @@ def write_figures(races: Sequence[Standings], arguments: argparse.Namespace) -> 
         for name, picture in report.figures(races).items():
             (arguments.figures / f"{name}.svg").write_text(picture, encoding="utf-8")
     written("figures", arguments.figures, arguments)
+
+
+def printed(prediction: Any) -> str:
+    """A prediction on its line: a label from a file may hold anything."""
+    return printable(str(prediction))
 
 
 def written(what: str, path: Path, arguments: argparse.Namespace) -> None:

@@ -69,12 +69,18 @@ def _sync_folder(folder: Path) -> None:
     except PermissionError:  # one may write there, but not list
         return
     try:
-        os.fsync(number)
-    except OSError as problem:
-        if problem.errno != errno.EINVAL:  # the file system knows no such thing
-            raise
+        sync(number)
     finally:
         os.close(number)
+
+
+def sync(number: int) -> None:
+    """Put an open file or folder on the disk, unless it is of a kind for which there is no such thing."""
+    try:
+        os.fsync(number)
+    except OSError as problem:
+        if problem.errno != errno.EINVAL:
+            raise
 
 
 def remove_leftovers(path: Path) -> None:
