@@ -37,6 +37,7 @@ from onkel.evaluation.tuning import parameter
 
 DEFAULT = "FOGD"  # which needs no settings
 ENOUGH = 50  # rows after which targets are known to be classes or numbers
+FEW = 64  # rows of the first block, as nothing is known of the time they take
 PATIENCE = 0.1  # seconds that a block should take, as an interrupt waits for its end
 
 
@@ -136,13 +137,13 @@ class Session:
         return source.reading(self.arguments, schema, skip=self.skip, growing=growing, place=place)
 
     def _learn_all(self, reading: Reading, task: Any, progress: StreamProgress, interrupts: Interrupts) -> None:
-        saved = time.monotonic()
+        saved, reading.rows = time.monotonic(), FEW
         for block in reading:
             with interrupts.waiting():
                 clock = time.monotonic()
                 self._learn(reading, block, task)
                 spent = max(time.monotonic() - clock, 1e-9)
-                reading.rows = max(1, min(2 * reading.rows, ROWS, int(len(block.y) * PATIENCE / spent) or 1))
+                reading.rows = max(1, min(4 * reading.rows, ROWS, int(len(block.y) * PATIENCE / spent) or 1))
             if self.follower is not None:
                 progress.show(self.follower)
             if time.monotonic() - saved > self.arguments.every:
@@ -157,7 +158,7 @@ class Session:
             said = [] if not len(block.y) else self._learner(reading, block, task).learn(block.X, block.y)
         except Problem:
             raise
-        except Exception as error:
+        except BaseException as error:
             said = getattr(error, "said", [])
             wrong = error.sentence if isinstance(error, TooLarge) else str(error)
             refused = reading.refused(len(said), wrong) if isinstance(error, TooLarge) else None

@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, Literal
 from onkel.core.errors import DataError
 from onkel.core.wording import printable
 
-BadRows = Literal["stop", "skip"] | Path  # a path: the rows are skipped, and kept in that file
 MARK = b"# onkel: "  # begins a line of a kept file that is about the row after it
 
 
@@ -46,10 +45,14 @@ class BadRow:
         return f"{where}{column}: {self.reason}"
 
 
+# What becomes of bad rows. A path: they are skipped, and kept in that file; a list: skipped, and added to it.
+BadRows = Literal["stop", "skip"] | Path | list[BadRow]
+
+
 def check(bad_rows: Any) -> None:
     """Raise DataError unless it says what becomes of bad rows."""
-    if not isinstance(bad_rows, Path) and bad_rows not in ("stop", "skip"):
-        raise DataError(f"bad_rows must be 'stop', 'skip', or a Path of a file to keep them in, got {bad_rows!r}")
+    if not isinstance(bad_rows, (Path, list)) and bad_rows not in ("stop", "skip"):
+        raise DataError(f"bad_rows must be 'stop', 'skip', a list, or a Path of a file, got {bad_rows!r}")
 
 
 def write(file: BinaryIO, head: bytes, rows: Sequence[BadRow]) -> None:

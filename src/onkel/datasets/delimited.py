@@ -234,9 +234,8 @@ class _Parser:
                     f"{len(found)} cells where the header names {self._width} columns; "
                     "quote cells that contain the separator"
                 )
-            size = sum(map(len, self._lines[first : self._at]))
-            yield (self.size, self.size + size), found
-            self.size += size
+            begin, self.size = self.size, self.size + sum(map(len, self._lines[first : self._at]))
+            yield (begin, self.size), found
 
     def _is_empty(self, number: int) -> bool:
         line = self._lines[number]

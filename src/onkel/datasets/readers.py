@@ -90,8 +90,8 @@ def chunks(
     schema : instead of target, drop, missing and encode: what is known of a table's columns. The blocks add to it.
     learning : False: to predict; see `tables.Table`.
     bad_rows : what becomes of rows that cannot be used. "stop": the first is an error, after a block with the rows
-        before it. "skip": they are left out; `bad` of a block has them. A Path: they are also written to that file,
-        with their place and the reason, and can be mended there and read again.
+        before it. "skip": they are left out. A list: they are also added to it, as `BadRow`s. A Path: they are also
+        written to that file, with their place and the reason, and can be mended there and read again.
     """
     if rows < 1:
         raise DataError(f"rows must be > 0, got {rows}")
@@ -108,6 +108,8 @@ def chunks(
         for block in reading:
             if kept is not None and block.bad:
                 write(kept, reading.head, block.bad)
+            if isinstance(bad_rows, list):
+                bad_rows += block.bad
             first = first or (f"; of those that are bad, the first is {block.bad[0]}" if block.bad else "")
             if len(block.y):
                 empty = False

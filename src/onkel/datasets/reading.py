@@ -217,8 +217,10 @@ class Text(Reading):
             found = self._parsed(text, final)
             if found.size:
                 break
-            if most is None and not lines.read_on():  # a record without its end
+            if most is None and lines.ended:  # a record without its end
                 raise StopIteration
+            if most is None:
+                lines.read_on()
             most = None
         wrong = [(found.spans()[i], fault) for i, fault in found.faults.items()]
         wrong += [(span, Fault(None, reason)) for span, reason in found.bad]

@@ -305,8 +305,9 @@ class Table:
             self._note(faults, i, self.target, f"the target is missing; {remedy}")
         if self.schema.missing is None and gaps:
             counts = listed([f"{self.names[k]} {int(gaps[k].sum())}" for k in sorted(gaps)])
+            among = "" if self.skip else f" (in these {len(goal):,} rows: {counts})"
             for j in sorted(gaps):
-                reason = f"the value is missing (in these {len(goal):,} rows: {counts}); {self._remedies(j)}"
+                reason = f"the value is missing{among}; {self._remedies(j)}"
                 for i in np.flatnonzero(gaps[j]).tolist():
                     self._note(faults, i, j, reason)
         return np.zeros(len(goal), bool)
