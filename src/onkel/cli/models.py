@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from onkel.algorithms import Entry, find
+from onkel.cli.show import say
 from onkel.cli.words import Problem
+from onkel.core.wording import printable
 from onkel.datasets.stream import Task
 from onkel.datasets.tables import Schema
 from onkel.evaluation.follower import Follower, latest
@@ -79,7 +81,7 @@ def read_latest(path: Path) -> tuple[Follower, bool]:
     """The model, and whether it is that of the file itself; else it is the one saved before, and a sentence says so."""
     follower, said = _read(path, latest)
     if said:
-        print(f"onkel: {said}", file=sys.stderr)
+        say(f"onkel: {printable(said)}", to=sys.stderr)
     return follower, not said
 
 

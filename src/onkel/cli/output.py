@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from onkel.cli.show import say
 from onkel.cli.words import Problem
 from onkel.core.wording import printable
 from onkel.evaluation import report
@@ -80,4 +81,4 @@ def printed(prediction: Any) -> str:
 def written(what: str, path: Path, arguments: argparse.Namespace) -> None:
     """Tell where a file was written, unless --quiet."""
     if not arguments.quiet:
-        print(f"{what}: {path}", file=sys.stderr)
+        say(f"{what}: {printable(str(path))}", to=sys.stderr)

@@ -16,11 +16,11 @@ from onkel.cli import models, output, source
 from onkel.cli.interrupts import Interrupts
 from onkel.cli.progress import StreamProgress
 from onkel.cli.session import DEFAULT, Session
-from onkel.cli.show import finite
+from onkel.cli.show import finite, say
 from onkel.cli.words import Problem, bad_rows, seconds
 from onkel.core.errors import DataError
 from onkel.core.files import previous
-from onkel.core.wording import counted
+from onkel.core.wording import counted, printable
 from onkel.datasets.stream import Stream
 from onkel.evaluation import report
 from onkel.evaluation.follower import Follower
@@ -116,7 +116,7 @@ def _tell(session: Session, follower: Follower, status: int) -> None:
     if arguments.json:
         print(json.dumps(_as_data(session, follower, status), indent=1), file=channel)
     else:
-        print(_in_words(session, follower), file=channel)
+        say(_in_words(session, follower), to=channel)
     if arguments.report is not None:
         notice = f"Interrupted after {counted(follower.seen, 'example')}, so this is partial." if status else ""
         title = f"onkel run: {session.title}"
@@ -134,13 +134,14 @@ def _in_words(session: Session, follower: Follower) -> str:
     left += ["the last line has no end yet, and waits for it"] if session.waiting else []
     news = f" ({f'{new:,} new' if new else 'nothing new'})" if session.before else ""
     lines = [
-        f"{session.title}: {counted(follower.seen, 'example')}{news}, {report.measure(follower.task)} {error}, "
+        f"{printable(session.title)}: {counted(follower.seen, 'example')}{news}, "
+        f"{report.measure(follower.task)} {error}, "
         f"{follower.model.n_support_:,} SV, {each} us per example",
         *left,
         f"learner: {type(follower.model).__name__}",
     ]
     file = session.arguments.checkpoint
-    return "\n".join([*lines, *([f"model: {file}"] if file else [])])
+    return "\n".join([*lines, *([f"model: {printable(str(file))}"] if file else [])])
 
 
 def _as_data(session: Session, follower: Follower, status: int) -> dict[str, Any]:

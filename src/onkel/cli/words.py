@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from onkel.core.wording import printable
+
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence, like those of all commands."""
@@ -22,7 +24,7 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(words, namespace, **more)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see: {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {printable(message)}; see: {self.prog} --help\n")
 
 
 class Problem(Exception):
