@@ -118,7 +118,12 @@ def modules():
     return [".".join(path[:-1] if path[-1] == "__init__" else path) for path in parts]
 
 
-TABLES = {"__init__.py": "the public names", "cli/commands.py": "the commands", "algorithms/__init__.py": "its files"}
+TABLES = {
+    "__init__.py": "the public names",
+    "cli/__init__.py": "the command, which may be interrupted while it loads",
+    "cli/commands.py": "the commands",
+    "algorithms/__init__.py": "its files",
+}
 LEAVES = "core/optional.py"  # loads optional packages
 COMPILED = {"onkel.native._core"}  # where there is no compiler it is not there
 BY_NAME = re.compile(r"(import_module|__import__|exec|eval|find_spec|load_module)$")
@@ -143,7 +148,8 @@ def imported(node):
 def hidden(path):
     """Imports that the contract in pyproject.toml does not see: in a function, under a condition, or by name.
 
-    The tables of public names and of commands name modules, and the package of algorithms imports its own files.
+    The tables of public names and of commands name modules, the shell command loads itself, and the package of
+    algorithms imports its own files.
     """
     tree = ast.parse(path.read_text("utf-8"))
     on_top = {id(node) for node in tree.body}

@@ -117,7 +117,7 @@ def test_libsvm_columns_grow_and_blocks_keep_to_their_size(tmp_path: Path, engin
     lines = [f"1 {1 + i // 100}:1\n" for i in range(1000)]
     path = written(tmp_path, "".join(lines), "x.svm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.datasets.cells._TEXT", 500)
+        patch.setattr("onkel.datasets.lines.PIECE", 500)
         blocks = list(chunks(path, rows=30))
     assert max(len(y) for _, y in blocks) == 30
     widths = [X.shape[1] for X, _ in blocks]
@@ -138,7 +138,7 @@ def test_libsvm_columns_from_zero(tmp_path: Path, engine: str) -> None:
         list(chunks(path, zero_based=False))
     late = written(tmp_path, "1 1:5\n" * 300 + "-1 0:7\n", "late.svm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.datasets.cells._TEXT", 500)
+        patch.setattr("onkel.datasets.lines.PIECE", 500)
         with pytest.raises(DataError, match=r"late.svm, line 301: column 0"):
             list(chunks(late))
         assert read(late).features == 2  # the whole file knows better
@@ -184,7 +184,7 @@ def test_rubbish_is_told_in_a_sentence(tmp_path: Path, engine: str) -> None:
 
 
 def test_a_line_without_end_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("onkel.datasets.cells._LONGEST", 1 << 21)
+    monkeypatch.setattr("onkel.datasets.lines.LONGEST", 1 << 21)
     path = written(tmp_path, b"1 " * (1 << 21), "x.svm")
     with pytest.raises(DataError, match="line 1: no end of line within 2 MB; is this a text file"):
         list(chunks(path))
@@ -234,7 +234,7 @@ def test_csv_in_blocks_is_the_whole(tmp_path: Path, engine: str) -> None:
     rows = [f"{a!r},{b:.4f}, {c:.3e} ,{'cat' if a > 0 else 'dog'}\r\n" for a, b, c in values.tolist()]
     path = written(tmp_path, "\ufeffa,b,c,kind\r\n" + "".join(rows), "x.csv")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.datasets.cells._TEXT", 10_000)
+        patch.setattr("onkel.datasets.lines.PIECE", 10_000)
         blocks = list(chunks(path, target="kind", rows=100))
         X, y = joined(blocks)
     assert max(len(y) for _, y in blocks) <= 100
@@ -248,7 +248,7 @@ def test_csv_quotes_run_over_blocks(tmp_path: Path, engine: str) -> None:
     rows = [f'{i},"a ""quoted""\nname, {i}",{i % 2}\n' for i in range(500)]
     path = written(tmp_path, '"the value","the\nname",y\n' + "".join(rows), "x.csv")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.datasets.cells._TEXT", 300)
+        patch.setattr("onkel.datasets.lines.PIECE", 300)
         X, y = joined(chunks(path, target="y", drop=["the\nname"]))
     np.testing.assert_array_equal(X[:, 0], np.arange(500))
     np.testing.assert_array_equal(y, np.arange(500) % 2)
@@ -271,14 +271,14 @@ def test_csv_problems_in_a_later_block_have_their_line(tmp_path: Path, engine: s
     ):
         path = written(tmp_path, ("a,y\n\n" + good + bad + "7,1\n").encode("latin-1"), "x.csv")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("onkel.datasets.cells._TEXT", 1000)
+            patch.setattr("onkel.datasets.lines.PIECE", 1000)
             with pytest.raises(DataError, match=words):
                 list(chunks(path, target="y"))
 
 
 def test_csv_is_the_same_in_both_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows with surprises: the same numbers, or the same complaint."""
-    monkeypatch.setattr("onkel.datasets.cells._TEXT", 60)
+    monkeypatch.setattr("onkel.datasets.lines.PIECE", 60)
     odd = ["", " 4 ", "NA", "x", "1_0", "nan", "inf", "1e999", "é", '"q"', '"a,b"', "7 8", "+5", "\t", "5.", "0.1,2"]
     choices: list[dict] = [{}, {"missing": "mean"}, {"missing": "drop", "encode": "onehot"}, {"drop": ["u"]}]
     random = np.random.default_rng(0)
@@ -324,7 +324,7 @@ def test_missing_values_are_filled_with_the_mean_of_the_past(tmp_path: Path, eng
     assert "6 missing values filled" in stream.description
     for size in (1, 8, 20):  # whatever the blocks are
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("onkel.datasets.cells._TEXT", size)
+            patch.setattr("onkel.datasets.lines.PIECE", size)
             np.testing.assert_allclose(joined(chunks(path, target="y", missing="mean"))[0], expected)
 
 
@@ -362,7 +362,9 @@ def test_features_of_texts_do_not_depend_on_blocks() -> None:
         schema = Schema(target="y", encode="onehot")
         table = Table("x", ["u", "v", "y"], schema)
         for a, b in pairwise(cuts):
-            table.block(list(zip(*rows[a:b], strict=True)), str)
+            columns = list(zip(*rows[a:b], strict=True))
+            table.begin(columns)
+            table.block(columns, {})
         words.append(schema.words)
     assert words[0] == words[1]
 
@@ -370,7 +372,7 @@ def test_features_of_texts_do_not_depend_on_blocks() -> None:
 def test_a_read_that_is_refused_teaches_nothing(tmp_path: Path) -> None:
     schema = Schema(target="y", encode="onehot")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.datasets.cells._TEXT", 20)
+        patch.setattr("onkel.datasets.lines.PIECE", 20)
         with pytest.raises(DataError, match="the value is missing"):
             read(written(tmp_path, "a,b,y\n" + "1,p,0\n" * 9 + ",q,1\n", "x.csv"), schema=schema)
     assert schema.plain() == Schema(target="y", encode="onehot").plain()
@@ -382,7 +384,7 @@ def test_a_name_is_no_category(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=words):
         read(path, target="y", encode="onehot")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.datasets.cells._TEXT", 300)  # so few rows a block that it shows only later
+        patch.setattr("onkel.datasets.lines.PIECE", 300)  # so few rows a block that it shows only later
         with pytest.raises(DataError, match="more than 1,000 different texts, too many"):
             read(path, target="y", encode="onehot")
     assert read(path, target="y", encode="hash").features == 1024
@@ -486,9 +488,18 @@ def _with(array: Any, at: Any, value: Any) -> Any:
         (_csr_file(indptr=lambda a: _with(a, 5, 10**7)), "rise from 0 to 20|no CSR matrix"),
         (_csr_file(indptr=lambda a: a[::-1]), "rise from 0 to 20|no CSR matrix"),
         (_csr_file(indptr=lambda a: a[:-1]), "rise from 0 to 20|no CSR matrix"),
-        (_csr_file(data=lambda a: _with(a, 15, np.nan)), "value in row 7, column 1 .* missing or infinite"),
-        (_dense_file(X=_with(np.ones((10, 2)), (8, 1), np.inf)), "value in row 8, column 1 .* missing or infinite"),
-        (_dense_file(y=_with(np.ones(10), 9, np.nan)), "target of row 9 .* not finite"),
+        (
+            _csr_file(data=lambda a: _with(a, 15, np.nan)),
+            "row 7.*column 1 .*(is missing or infinite|is nan, not finite)",
+        ),
+        (
+            _dense_file(X=_with(np.ones((10, 2)), (8, 1), np.inf)),
+            "row 8.*column 1 .*(is missing or infinite|is inf, not finite)",
+        ),
+        (
+            _dense_file(y=_with(np.ones(10), 9, np.nan)),
+            "target of row 9 .* not finite|row 9 .* the target is nan, which is not finite",
+        ),
         (_dense_file(y=np.ones(5)), r"got \(10, 2\) and \(5,\)"),
         (_dense_file(y=np.ones((10, 2))), r"got \(10, 2\) and \(10, 2\)"),
         (_dense_file(y=np.float64(1)), r"got \(10, 2\) and \(\)"),

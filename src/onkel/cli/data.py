@@ -12,7 +12,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rich.text import Text
 
 from onkel import datasets
-from onkel.cli.show import Console, table
+from onkel.cli.show import Console, say, table
+from onkel.core.wording import printable
 from onkel.datasets import SETS
 
 
@@ -52,7 +53,7 @@ def _list(arguments: argparse.Namespace) -> int:
     for row, entry in zip(shown, entries, strict=True):
         rows.add_row(*map(Text, (*row, textwrap.shorten(entry["about"], max(room, 20), placeholder=" ..."))))
     console.print(rows)
-    print(f"\ndata folder: {datasets.folder()} (the environment variable ONKEL_DATA names another)")
+    say(f"\ndata folder: {datasets.folder()} (the environment variable ONKEL_DATA names another)")
     print("task: C classification, R regression")
     print("where: fetch = onkel data fetch NAME downloads it; in part = only some of its rows are here;")
     print("       nowhere = no public address")
@@ -109,5 +110,5 @@ def _fetch(arguments: argparse.Namespace) -> int:
                 progress.update(lines[url], completed=here, total=expected)
 
             path = datasets.fetch(name, progress=show)
-        print(path)
+        say(printable(str(path)))
     return 0

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import time
 from collections.abc import Iterator
 from types import FrameType
+
+_SAME = 1.0  # seconds within which a second signal is the first one, sent twice
 
 
 class Interrupts:
     """Delays signals while examples are learned, so that the saved model and its place in the stream agree.
 
-    The first signal raises KeyboardInterrupt at once or, while a block is learned, after that block. A second one ends
-    the run at once.
+    The first signal raises KeyboardInterrupt at once or, while a block is learned, after that block. A second one, more
+    than a second later, ends the run at once: what was not saved is lost.
     """
 
     def __init__(self) -> None:
         self.number = 0
         self._busy = False
+        self._first = 0.0
 
     @property
     def status(self) -> int:
@@ -34,8 +38,10 @@ class Interrupts:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.number:
-            raise SystemExit(128 + number)  # nothing is saved
-        self.number = number
+            if time.monotonic() - self._first > _SAME:
+                raise SystemExit(128 + number)  # nothing is saved
+            return
+        self.number, self._first = number, time.monotonic()
         if not self._busy:
             raise KeyboardInterrupt
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from onkel.algorithms import Entry, find
+from onkel.cli.show import say
 from onkel.cli.words import Problem
+from onkel.core.wording import printable
 from onkel.datasets.stream import Task
 from onkel.datasets.tables import Schema
-from onkel.evaluation.follower import Follower
+from onkel.evaluation.follower import Follower, latest
 from onkel.evaluation.tuning import parameter
 from onkel.kernels import as_kernel
+
+Found = TypeVar("Found")
 
 
 def algorithms(names: list[str]) -> list[Entry]:
@@ -68,8 +74,20 @@ def make(name: str, task: Task, settings: dict[str, Any], schema: Schema | None 
 
 def read(path: Path) -> Follower:
     """A model from its file, with what is known of its stream."""
+    return _read(path, Follower.load)
+
+
+def read_latest(path: Path) -> tuple[Follower, bool]:
+    """The model, and whether it is that of the file itself; else it is the one saved before, and a sentence says so."""
+    follower, said = _read(path, latest)
+    if said:
+        say(f"onkel: {printable(said)}", to=sys.stderr)
+    return follower, not said
+
+
+def _read(path: Path, how: Callable[[Path], Found]) -> Found:
     try:
-        return Follower.load(path)
+        return how(path)
     except FileNotFoundError:
         raise Problem(f"there is no model {path}; onkel run and onkel tune make one") from None
     except (ValueError, OSError) as problem:

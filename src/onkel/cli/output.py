@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from onkel.cli.show import say
 from onkel.cli.words import Problem
+from onkel.core.wording import printable
 from onkel.evaluation import report
 from onkel.evaluation.follower import Follower
 from onkel.evaluation.results import Standings
@@ -22,7 +24,8 @@ def check(read: str, **written: Path | None) -> None:
     `read` is what the command reads from, `written` the files it is to write, by what they are.
     """
     taken = {Path(read).resolve(): "the data"} if Path(read).is_file() else {}
-    for what, path in written.items():
+    for name, path in written.items():
+        what = name.replace("_", " ")
         if path is None:
             continue
         folder = path.absolute().parent
@@ -42,10 +45,10 @@ def writing(what: str, path: Path) -> Iterator[None]:
         raise Problem(f"{what} cannot be written to {path}: {problem.strerror}") from None
 
 
-def write_model(follower: Follower, path: Path) -> None:
-    """Write a learner and its place in the stream."""
+def write_model(follower: Follower, path: Path, *, keep: bool = False) -> None:
+    """Write a learner and its place in the stream; `keep`: see `Follower.save`."""
     with writing("the model", path):
-        follower.save(path)
+        follower.save(path, keep=keep)
 
 
 def write_report(races: Sequence[Standings], arguments: argparse.Namespace, **words: Any) -> None:
@@ -70,7 +73,12 @@ def write_figures(races: Sequence[Standings], arguments: argparse.Namespace) -> 
     written("figures", arguments.figures, arguments)
 
 
+def printed(prediction: Any) -> str:
+    """A prediction on its line: a label from a file may hold anything."""
+    return printable(str(prediction))
+
+
 def written(what: str, path: Path, arguments: argparse.Namespace) -> None:
     """Tell where a file was written, unless --quiet."""
     if not arguments.quiet:
-        print(f"{what}: {path}", file=sys.stderr)
+        say(f"{what}: {printable(str(path))}", to=sys.stderr)

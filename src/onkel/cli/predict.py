@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from onkel.cli import models, source
+from onkel.cli import models, output, source
+from onkel.cli.show import say
 from onkel.cli.words import Problem
 from onkel.core.wording import counted
 from onkel.evaluation import report
@@ -33,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> int:
-    follower = models.read(arguments.model)
+    follower, _ = models.read_latest(arguments.model)
     if follower.seen == 0:
         raise Problem(f"{arguments.model} has learned nothing yet")
     if arguments.scores and follower.task == "regression":
@@ -62,12 +63,12 @@ def _predict(arguments: argparse.Namespace) -> int:
         shown = report.show_error(follower.task)(float(error_of(total, known, follower.task)))
         print(f"{report.measure(follower.task)} {shown} on {counted(known, 'example')}", file=sys.stderr)
     elif arguments.target and not arguments.quiet:
-        print(f"{arguments.stream} has no targets in a column {arguments.target!r} to compare with", file=sys.stderr)
+        say(f"{arguments.stream} has no targets in a column {arguments.target!r} to compare with", to=sys.stderr)
     return 0
 
 
 def _line(arguments: argparse.Namespace, number: int, said: Any, scores: Any) -> str:
     listed = [] if scores is None else scores if isinstance(scores, list) else [scores]
     if not arguments.json:
-        return "\t".join([str(said), *(f"{score!r}" for score in listed)]) + "\n"
+        return "\t".join([output.printed(said), *(f"{score!r}" for score in listed)]) + "\n"
     return json.dumps({"row": number, "prediction": said} | ({"scores": listed} if listed else {})) + "\n"

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from onkel.cli import lineup, output, source
 from onkel.cli.progress import RaceProgress
-from onkel.cli.show import Console, finite, print_whole, table
+from onkel.cli.show import Console, finite, print_whole, say, table
 from onkel.cli.words import Problem, above_zero, jobs, names, positive, share, whole
 from onkel.datasets import Stream
 from onkel.evaluation import report
@@ -71,13 +71,13 @@ def _race(arguments: argparse.Namespace) -> int:
     for i, stream in enumerate(streams):
         models = lineup.models(entries, stream, arguments)
         if arguments.algorithms is not None and (unfit := [e.title for e in entries if e.title not in models]):
-            print(f"onkel: left out of {stream.name}, which they cannot learn: {', '.join(unfit)}", file=sys.stderr)
+            say(f"onkel: left out of {stream.name}, which they cannot learn: {', '.join(unfit)}", to=sys.stderr)
         if not models:
             continue
         if arguments.orders > 1 and stream.ordered:
-            print(
+            say(
                 f"onkel: {stream.name} keeps its order, so it is run once and not {arguments.orders} times",
-                file=sys.stderr,
+                to=sys.stderr,
             )
         race, interrupted = _run(models, stream, arguments)
         races.append(race)

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import itertools
 import json
 import sys
-import time
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from onkel.algorithms import find
 from onkel.cli import models, output, source
 from onkel.cli.interrupts import Interrupts
 from onkel.cli.progress import StreamProgress
-from onkel.cli.show import finite
-from onkel.cli.words import Problem, seconds
-from onkel.core.wording import counted
-from onkel.datasets.stream import Stream, Task, infer_task
-from onkel.datasets.tables import Block, Schema
+from onkel.cli.session import DEFAULT, Session
+from onkel.cli.show import finite, say
+from onkel.cli.words import Problem, bad_rows, seconds
+from onkel.core.errors import DataError
+from onkel.core.files import previous
+from onkel.core.wording import counted, printable
+from onkel.datasets.stream import Stream
 from onkel.evaluation import report
 from onkel.evaluation.follower import Follower
 from onkel.evaluation.results import Result, Standings, settings
-from onkel.evaluation.scale import scales_for
-from onkel.evaluation.tuning import parameter
-
-DEFAULT = "FOGD"  # which needs no settings
-ENOUGH = 50  # rows after which targets are known to be classes or numbers
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +37,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "What comes on standard input is always new: nothing of it is skipped."
     parser.set_defaults(run=_run)
     source.add_input(parser)
+    parser.add_argument(
+        "--bad-rows",
+        type=bad_rows,
+        default="stop",
+        metavar="stop|skip|keep FILE",
+        help="rows that cannot be used: stop at the first one (default), skip them, or skip them and write them to a "
+        "file, with line and reason, which can be mended and read again",
+    )
     add = parser.add_argument_group("learner").add_argument
     add("--model", metavar="NAME", help=f"an algorithm (see: onkel algorithms; default {DEFAULT})")
     add(
@@ -74,190 +74,37 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="no progress")
 
 
-class Session:
-    """One run of the command: the learner, and how far it was when the command began.
-
-    Parameters
-    ----------
-    arguments : those of the command
-
-    Attributes
-    ----------
-    follower : the learner, with all that it has learned, also after an interrupt; None before its first example.
-    before : examples it had learned when the command began.
-    """
-
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self.arguments = arguments
-        self.follower = _resumed(arguments)
-        self.before = 0 if self.follower is None else self.follower.seen
-
-    @property
-    def live(self) -> bool:
-        """Does the stream come on standard input?"""
-        return bool(self.arguments.stream == "-")
-
-    @property
-    def title(self) -> str:
-        """The stream, for people."""
-        return "standard input" if self.live else Path(self.arguments.stream).name
-
-    def follow(self, predictions: TextIO | None, progress: StreamProgress, interrupts: Interrupts) -> None:
-        """Learn the stream to its end."""
-        arguments = self.arguments
-        skip = 0 if self.follower is None or self.live else self.follower.about.get("position", 0)
-        schema, begun = _columns(arguments, self.follower, again=skip > 0)
-        task, blocks = arguments.task, source.blocks(arguments, schema)
-        if self.follower is None and task in (None, "auto"):
-            task, blocks = _task_of(blocks)
-        saved = time.monotonic()
-        for block in blocks:
-            X, y = block.X[skip:], block.y[skip:]
-            skip = max(0, skip - len(block.y))
-            if len(y) == 0:
-                continue
-            if self.follower is None:
-                self.follower = _fresh(arguments, task, X, schema)
-            self.follower.schema = schema  # not before: while learned rows are skipped, it lags behind the model
-            self.follower.about["schema"] = begun
-            with interrupts.waiting():
-                self._learn(self.follower, X, y, predictions)
-            progress.show(self.follower)
-            if time.monotonic() - saved > arguments.every:
-                self.save()
-                saved = time.monotonic()
-        if self.follower is None:
-            raise Problem(f"{arguments.stream} has no rows")
-        if skip:
-            learned = self.follower.about["position"]
-            raise Problem(
-                f"{arguments.stream} has {counted(learned - skip, 'row')}, but {arguments.checkpoint} has "
-                f"learned {counted(learned, 'row')} of it, so it is another file now; give it on standard input (-), "
-                "where all rows are new, or name another checkpoint"
-            )
-        with interrupts.waiting():
-            self.save()
-
-    def _learn(self, follower: Follower, X: Any, y: Any, predictions: TextIO | None) -> None:
-        try:
-            said = follower.learn(X, y)
-        except (ValueError, FloatingPointError) as problem:
-            file = self.arguments.checkpoint
-            kept = f"; {file} is as it was at the last checkpoint" if file else ""
-            raise Problem(f"after {counted(follower.seen, 'example')}: {problem}{kept}") from None
-        follower.about["position"] += len(y)
-        if predictions is not None:
-            predictions.writelines("\n" if one is None else f"{one}\n" for one in said)
-            predictions.flush()
-            follower.about["written"] = None if predictions is sys.stdout else predictions.tell()
-
-    def save(self) -> None:
-        """Write the checkpoint, if there is one to write."""
-        if self.arguments.checkpoint is not None and self.follower is not None and self.follower.seen:
-            output.write_model(self.follower, self.arguments.checkpoint)
-
-
 def _run(arguments: argparse.Namespace) -> int:
     to = None if arguments.predictions in (None, "-") else Path(arguments.predictions)
-    output.check(arguments.stream, model=arguments.checkpoint, predictions=to, report=arguments.report)
+    file, kept = arguments.checkpoint, arguments.bad_rows if isinstance(arguments.bad_rows, Path) else None
+    before = None if file is None else previous(file)
+    output.check(
+        arguments.stream, model=file, previous_model=before, predictions=to, bad_rows=kept, report=arguments.report
+    )
     session = Session(arguments)
     with Interrupts() as interrupts, contextlib.ExitStack() as stack:
         progress = stack.enter_context(StreamProgress(arguments.quiet, source.expected(arguments)))
-        predictions = stack.enter_context(_predictions(arguments, session.follower))
+        stack.enter_context(session.outputs())
         try:
-            session.follow(predictions, progress, interrupts)
-        except BrokenPipeError:
-            session.save()
-            raise
+            session.follow(progress, interrupts)
+            with interrupts.waiting(final=True):
+                session.save()
         except KeyboardInterrupt:
             with interrupts.waiting(final=True):
                 session.save()
+        except (Problem, DataError) as problem:
+            with interrupts.waiting(final=True):
+                rescued = session.rescue()
+            raise Problem(f"{problem}; {rescued}" if rescued else str(problem)) from None
+        except Exception:  # a closed pipe, no memory: the rows before are learned all the same
+            with interrupts.waiting(final=True):
+                session.rescue()
+            raise
     if session.follower is None:
         print("onkel: interrupted before the first example", file=sys.stderr)
     else:
         _tell(session, session.follower, interrupts.status)
     return interrupts.status
-
-
-def _task_of(blocks: Iterator[Block]) -> tuple[Task, Iterator[Block]]:
-    """The task inferred from the targets, and the same blocks; if targets are numbers, at least 50 of them decide."""
-    first: list[Block] = []
-    for block in blocks:
-        first.append(block)
-        if block.y.dtype.kind not in "iuf" or sum(len(one.y) for one in first) >= ENOUGH:
-            break
-    return infer_task(np.concatenate([block.y for block in first])), itertools.chain(first, blocks)
-
-
-# -- the learner
-
-
-def _resumed(arguments: argparse.Namespace) -> Follower | None:
-    """What the checkpoint holds; None if there is none yet."""
-    if arguments.checkpoint is None or not arguments.checkpoint.exists():
-        return None
-    follower = models.read(arguments.checkpoint)
-    wanted, said = follower.model, arguments.set
-    if arguments.model:
-        wanted = models.make(arguments.model, follower.task, {})
-        said = [*find(arguments.model).settings.items(), *said]
-    if type(wanted) is not type(follower.model) or not _agrees(follower.model, said):
-        raise Problem(
-            f"{arguments.checkpoint} holds {follower.model!r}; omit --model and --set to go on with it, "
-            "or name another checkpoint"
-        )
-    if follower.about.get("source") != arguments.stream:
-        follower.begin(arguments.stream)
-    return follower
-
-
-def _agrees(model: Any, wanted: list[tuple[str, Any]]) -> bool:
-    other = model.clone().set_params(**{parameter(key): value for key, value in wanted})
-    return settings(other) == settings(model)
-
-
-def _columns(arguments: argparse.Namespace, follower: Follower | None, again: bool) -> tuple[Schema, dict[str, Any]]:
-    """The schema to read the stream with, and what it was before the first row.
-
-    If rows are read `again`, only to be skipped, their means and words are learned again: then the first is a copy with
-    the means and words from before the first row.
-    """
-    known = Schema() if follower is None else follower.schema
-    made = source.schema(arguments, known)
-    if follower is None or not again:
-        return made, made.plain()
-    for option in ("target", "missing"):
-        was, now = getattr(known, option), getattr(made, option)
-        if was != now and (was or option == "target"):  # without --missing no value was missing so far
-            how = f"with --{option} {was}" if was else f"without --{option}"
-            raise Problem(f"{arguments.stream} was begun {how}; omit --{option} {now}, or name another checkpoint")
-    begun = Schema.of(follower.about["schema"])
-    return replace(made, sums=begun.sums, counts=begun.counts, words=begun.words), follower.about["schema"]
-
-
-def _fresh(arguments: argparse.Namespace, task: Task, X: Any, schema: Schema) -> Follower:
-    model = models.make(arguments.model or DEFAULT, task, dict(arguments.set), schema)
-    follower = Follower(model, *(scales_for(X, schema, task) if arguments.scale == "running" else (None, None)))
-    follower.begin(arguments.stream)
-    return follower
-
-
-@contextlib.contextmanager
-def _predictions(arguments: argparse.Namespace, follower: Follower | None) -> Iterator[TextIO | None]:
-    """The output for predictions; a file is cut back to the rows that the checkpoint has learned."""
-    if arguments.predictions in (None, "-"):
-        yield None if arguments.predictions is None else sys.stdout
-        return
-    written = 0 if follower is None else follower.about.get("written") or 0
-    path = Path(arguments.predictions)
-    mode: Literal["r+", "w"] = "r+" if written and path.exists() else "w"
-    with output.writing("predictions", path), path.open(mode, encoding="utf-8", newline="\n") as file:
-        if written:
-            if file.seek(0, 2) < written:
-                raise Problem(f"{path} is shorter than it was at the checkpoint; name another file for predictions")
-            file.seek(written)
-            file.truncate()
-        yield file
 
 
 # -- what to show
@@ -269,7 +116,7 @@ def _tell(session: Session, follower: Follower, status: int) -> None:
     if arguments.json:
         print(json.dumps(_as_data(session, follower, status), indent=1), file=channel)
     else:
-        print(_in_words(session, follower), file=channel)
+        say(_in_words(session, follower), to=channel)
     if arguments.report is not None:
         notice = f"Interrupted after {counted(follower.seen, 'example')}, so this is partial." if status else ""
         title = f"onkel run: {session.title}"
@@ -283,14 +130,18 @@ def _in_words(session: Session, follower: Follower) -> str:
     error = report.show_error(follower.task)(follower.error)
     each = report.show_time(1e6 * follower.seconds / max(follower.seen, 1))
     new = follower.seen - session.before
+    left = [f"{counted(session.skipped, 'bad row')} skipped"] if session.skipped else []
+    left += ["the last line has no end yet, and waits for it"] if session.waiting else []
     news = f" ({f'{new:,} new' if new else 'nothing new'})" if session.before else ""
     lines = [
-        f"{session.title}: {counted(follower.seen, 'example')}{news}, {report.measure(follower.task)} {error}, "
+        f"{printable(session.title)}: {counted(follower.seen, 'example')}{news}, "
+        f"{report.measure(follower.task)} {error}, "
         f"{follower.model.n_support_:,} SV, {each} us per example",
+        *left,
         f"learner: {type(follower.model).__name__}",
     ]
     file = session.arguments.checkpoint
-    return "\n".join([*lines, *([f"model: {file}"] if file else [])])
+    return "\n".join([*lines, *([f"model: {printable(str(file))}"] if file else [])])
 
 
 def _as_data(session: Session, follower: Follower, status: int) -> dict[str, Any]:
@@ -303,6 +154,8 @@ def _as_data(session: Session, follower: Follower, status: int) -> dict[str, Any
         "measure": report.measure(follower.task),
         "examples": follower.seen,
         "new": follower.seen - session.before,
+        "skipped": session.skipped,
+        "waiting": session.waiting,
         "error": finite(follower.error),
         "size": follower.model.n_support_,
         "seconds": follower.seconds,
@@ -315,6 +168,7 @@ def _as_race(session: Session, follower: Follower) -> Standings:
     """The run as a race with one learner; of the stream, only its number of columns and its classes are kept."""
     y: Any = follower.classes if follower.task == "classification" else np.zeros(1)
     X = scipy.sparse.csr_matrix((len(y), follower.model.n_features_in_))
-    about = f"{counted(follower.seen, 'example')} so far"
+    skipped = f", {counted(session.skipped, 'bad row')} skipped" if session.skipped else ""
+    about = f"{counted(follower.seen, 'example')} so far{skipped}"
     result = Result(type(follower.model).__name__, settings(follower.model), (follower.trace,))
     return Standings(Stream(session.title, X, y, follower.task, about, ordered=True), (result,), follower.seen)

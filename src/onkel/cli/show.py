@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TextIO
 
 import rich.console
 from rich import box
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from onkel.core.wording import printable
+
+
+def say(text: str, *, to: TextIO | None = None) -> None:
+    """Print lines, without the control characters that names, labels and files may have."""
+    print("\n".join(map(printable, text.split("\n"))), file=to)
+
 
 class Console(rich.console.Console):
-    """Where tables are printed."""
+    """Where tables are printed, also without control characters of theirs."""
+
+    def render(self, *arguments: Any, **more: Any) -> Iterable[Segment]:
+        """The pieces of what is printed, each printable."""
+        for segment in super().render(*arguments, **more):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment("\n".join(map(printable, segment.text.split("\n"))), segment.style)
 
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError instead of exiting, so that `main` handles it as for all other output."""
@@ -27,7 +43,7 @@ def pairs(data: Mapping[str, Any]) -> None:
     shown.add_column(overflow="fold")
     for name, value in data.items():
         if value is not None:
-            shown.add_row(name, Text(f"{value:,}" if isinstance(value, int) else str(value)))
+            shown.add_row(name, Text(f"{value:,}" if isinstance(value, int) else printable(str(value))))
     Console().print(shown)
 
 

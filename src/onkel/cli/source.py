@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 from onkel import datasets
 from onkel.cli.words import Problem, names
 from onkel.datasets import Block, Stream
-from onkel.datasets.readers import COMPRESSED
+from onkel.datasets.readers import COMPRESSED, opened
+from onkel.datasets.reading import Batches, Reading
 from onkel.datasets.tables import Schema
 
 ROWS = 1000  # of a block of a stream that has a name
@@ -78,6 +80,21 @@ def streams(arguments: argparse.Namespace, *, scaled: bool = True, columns: Sche
     found = [datasets.load(name) for name in chosen]
     _refuse_options(arguments, ("task", "scale", "keep_order"))
     return found
+
+
+def reading(
+    arguments: argparse.Namespace, columns: Schema, *, skip: bool, growing: bool, place: dict[str, Any] | None
+) -> contextlib.AbstractContextManager[Reading]:
+    """The stream that the arguments name, to be read block by block; see `datasets.readers.opened`."""
+    if _is_file(arguments.stream):
+        how: dict[str, Any] = _form(arguments) | {"skip": skip, "growing": growing, "place": place}
+        return opened(arguments.stream, columns, **how)
+    stream = datasets.load(arguments.stream)
+    _refuse_options(arguments)
+    batches = Batches(stream.name, Block(stream.X, stream.y).pieces(ROWS), columns, skip=skip)
+    if place is not None:
+        batches.go_to(place)
+    return contextlib.nullcontext(batches)
 
 
 def blocks(arguments: argparse.Namespace, columns: Schema, learning: bool = True) -> Iterator[Block]:

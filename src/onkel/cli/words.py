@@ -5,18 +5,40 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from typing import NoReturn
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from onkel.core.wording import printable
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence, like those of all commands."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None, **more: Any) -> Any:
+        """Parse; the two words `keep FILE` of --bad-rows are one."""
+        words = list(sys.argv[1:] if args is None else args)
+        for i in range(len(words) - 2, 0, -1):
+            if words[i - 1] == "--bad-rows" and words[i] == "keep":
+                words[i : i + 2] = [f"keep {words[i + 1]}"]
+        return super().parse_known_args(words, namespace, **more)
+
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see: {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {printable(message)}; see: {self.prog} --help\n")
 
 
 class Problem(Exception):
     """A problem that the user can solve; the message is shown."""
+
+
+def bad_rows(text: str) -> str | Path:
+    """What becomes of bad rows: stop, skip, or the file of `keep FILE`."""
+    word, _, file = text.partition(" ")
+    if word == "keep" and file:
+        return Path(file)
+    if text not in ("stop", "skip"):
+        raise argparse.ArgumentTypeError(f"must be stop, skip or keep FILE, got {text!r}")
+    return text
 
 
 def names(text: str) -> list[str]:

@@ -9,6 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from onkel.core.wording import printable
+
 LIMIT = 1e150  # numbers of a model are smaller, so that their squares can be summed without overflow
 
 
@@ -179,7 +181,13 @@ class Busy(RuntimeError):
 
 
 class DataError(ValueError):
-    """Data that cannot be used; the message says what, where, and what to do about it."""
+    """Data that cannot be used; the message says what, where, and what to do about it.
+
+    Names from files are part of the message, so its control characters are escaped.
+    """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class NotInstalled(DataError, ImportError):

@@ -26,15 +26,15 @@ State = dict[str, Array]
 FORMAT = 1
 
 
-def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any]) -> None:
-    """Write a state; the file is complete or does not appear."""
+def write(path: str | os.PathLike[str], arrays: State, config: dict[str, Any], *, keep: bool = False) -> None:
+    """Write a state; the file is complete or does not appear. `keep`: see `files.replacing`."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "name a file, this is a folder", str(path))
     text = json.dumps(config, sort_keys=True)
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"onkel": str(FORMAT), "config": text, "sha256": _digest(arrays, text)}
-    with replacing(path) as file:
+    with replacing(path, keep=keep) as file:
         file.write(safetensors.numpy.save(arrays, metadata))
 
 

@@ -16,6 +16,7 @@ from onkel.datasets import embedded, readers, storage
 from onkel.datasets.fetch import Progress
 from onkel.datasets.generated import LAWS, drift, generate, segments
 from onkel.datasets.readers import ENDINGS, FORMATS, read
+from onkel.datasets.reading import ROWS
 from onkel.datasets.sources import SETS, PaperSet
 from onkel.datasets.storage import folder
 from onkel.datasets.stream import SCALES, TASKS, Scale, Stream, Task, infer_task
@@ -82,9 +83,7 @@ def load(
     return stream if scale is None else stream.scaled(scale)
 
 
-def chunks(
-    source: str | Path, *, rows: int = readers.ROWS, seed: int | None = None, **settings: Any
-) -> Iterator[Block]:
+def chunks(source: str | Path, *, rows: int = ROWS, seed: int | None = None, **settings: Any) -> Iterator[Block]:
     """Blocks (X, y) of a stream, one at a time.
 
     Files and generated streams are read block by block; embedded streams and sets of the papers are loaded whole.

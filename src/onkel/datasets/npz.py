@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from onkel.core.errors import DataError
 from onkel.core.wording import listed
-from onkel.datasets.stream import check_shapes, check_targets, check_values
+from onkel.datasets.stream import check_kind, check_numbers, check_shapes
 from onkel.datasets.tables import Block
 
 Array = NDArray[Any]
@@ -105,7 +105,10 @@ def _names(name: str, there: Sequence[str], target: str) -> list[str]:
 
 
 def blocks(name: str, file: Any, target: str, rows: int, learning: bool = True) -> Iterator[Block]:
-    """Rows of an npz file: the matrix block by block; targets and row starts are in memory as a whole."""
+    """Rows of an npz file: the matrix block by block; targets and row starts are in memory as a whole.
+
+    Whether the numbers are finite is not checked.
+    """
     size = _size(file)
     with _problems(name), zipfile.ZipFile(file) as archive, contextlib.ExitStack() as stack:
 
@@ -117,7 +120,7 @@ def blocks(name: str, file: Any, target: str, rows: int, learning: bool = True) 
         taken = _names(name, there, target)
         y = member(target).take()
         if learning:
-            check_targets(name, y)
+            check_kind(name, y)
         if "X" in taken:
             X = member("X")
             check_shapes(name, X.shape, y.shape)
@@ -127,7 +130,7 @@ def blocks(name: str, file: Any, target: str, rows: int, learning: bool = True) 
         for start in range(0, len(y), rows):
             part = y[start : start + rows]
             block = take(len(part))
-            check_values(name, block, start)
+            check_numbers(name, block)
             yield Block(block, part)
 
 

@@ -10,6 +10,7 @@ import bz2
 import contextlib
 import gzip
 import io
+import itertools
 import lzma
 import sys
 import zlib
@@ -22,14 +23,15 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from onkel import native
 from onkel.core.errors import DataError
 from onkel.core.wording import counted
 from onkel.datasets import npz
-from onkel.datasets.cells import arrow_cells, csv_cells, line_blocks, parquet_cells
+from onkel.datasets.bad_rows import BadRows, check, write
+from onkel.datasets.cells import arrow_cells, parquet_cells
+from onkel.datasets.lines import Lines
+from onkel.datasets.reading import ROWS, Batches, Csv, Libsvm, Reading, Text
 from onkel.datasets.stream import Stream, Task, infer_task
 from onkel.datasets.tables import Block, Encode, Missing, Schema, Table, dense
-from onkel.datasets.text import Rows, TextError, parse_libsvm
 
 Format = Literal["csv", "libsvm", "npz", "parquet", "arrow"]
 Array = NDArray[Any]
@@ -46,7 +48,6 @@ ENDINGS: dict[str, Format] = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
-ROWS = 8192  # most rows of a block
 
 COMPRESSED: dict[bytes, Callable[[Any], Any]] = {  # by the first bytes
     b"\x1f\x8b": gzip.open,
@@ -54,7 +55,7 @@ COMPRESSED: dict[bytes, Callable[[Any], Any]] = {  # by the first bytes
     b"\xfd7zXZ\x00": lzma.open,
 }
 _COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz")
-_TABLES = {"csv": csv_cells, "parquet": parquet_cells, "arrow": arrow_cells}
+_TABLES: dict[str, Any] = {"parquet": parquet_cells, "arrow": arrow_cells}
 
 
 def chunks(
@@ -70,6 +71,7 @@ def chunks(
     zero_based: bool | None = None,
     schema: Schema | None = None,
     learning: bool = True,
+    bad_rows: BadRows = "stop",
 ) -> Iterator[Block]:
     """Blocks (X, y) of a file, one at a time.
 
@@ -87,29 +89,98 @@ def chunks(
     zero_based : whether columns of a LIBSVM file are counted from 0. None: from 0 if the first block has a column 0.
     schema : instead of target, drop, missing and encode: what is known of a table's columns. The blocks add to it.
     learning : False: to predict; see `tables.Table`.
+    bad_rows : what becomes of rows that cannot be used. "stop": the first is an error, after a block with the rows
+        before it. "skip": they are left out. A list: they are also added to it, as `BadRow`s. A Path: they are also
+        written to that file, with their place and the reason, and can be mended there and read again.
     """
     if rows < 1:
         raise DataError(f"rows must be > 0, got {rows}")
+    check(bad_rows)
     schema = schema or Schema(target, drop, missing, encode)
-    with _opened(source, format) as (name, file, kind):
-        if kind == "libsvm":
-            asked = schema if learning else replace(schema, target=None)  # it may be the array of an npz file
-            _check_no_columns(name, "a LIBSVM file has no named columns, and its target comes first", asked)
-            blocks = _libsvm(name, file, zero_based)
-        elif kind == "npz":
-            _check_no_columns(name, "an npz file has no named columns", replace(schema, target=None))
-            blocks = npz.blocks(name, file, schema.target or "y", rows, learning)
-        else:
-            names, parts = _TABLES[kind](name, file, header)
-            table = Table(name, names, schema, learning)
-            blocks = (table.block(columns, place) for columns, place in parts(table))
-        empty = True
-        for block in blocks:
+    with contextlib.ExitStack() as stack:
+        skip = bad_rows != "stop"
+        reading = stack.enter_context(
+            opened(source, schema, format=format, header=header, zero_based=zero_based, learning=learning, skip=skip)
+        )
+        reading.rows = rows
+        kept = stack.enter_context(bad_rows.open("wb")) if isinstance(bad_rows, Path) else None
+        empty, first = True, ""
+        for block in reading:
+            if kept is not None and block.bad:
+                write(kept, reading.head, block.bad)
+            if isinstance(bad_rows, list):
+                bad_rows += block.bad
+            first = first or (f"; of those that are bad, the first is {block.bad[0]}" if block.bad else "")
             if len(block.y):
                 empty = False
-                yield from block.pieces(rows)
+                yield block
         if empty:
-            raise DataError(f"{name} has no rows")
+            raise DataError(f"{reading.name} has no rows{first}")
+
+
+@contextlib.contextmanager
+def opened(
+    source: str | Path,
+    schema: Schema,
+    *,
+    format: Format | None = None,
+    header: bool = True,
+    zero_based: bool | None = None,
+    learning: bool = True,
+    skip: bool = False,
+    growing: bool = False,
+    place: dict[str, Any] | None = None,
+) -> Iterator[Reading]:
+    """A file, opened to be read block by block.
+
+    Parameters
+    ----------
+    growing : whether more may be appended to the file later. Then a last line without its end is not read, and the
+        places of the reading have a fingerprint of what is before them.
+    place : where an earlier reading of the file stopped; it goes on from there.
+    others : see `chunks`.
+    """
+    with _file(source, format) as (name, file, kind, packed):
+        if kind in ("csv", "libsvm"):
+            lines = Lines(_Readable(name, file), growing=growing, marked=growing)
+            text: Text
+            if kind == "csv":
+                text = Csv(name, lines, schema, named=header, learning=learning, skip=skip)
+            else:
+                asked = schema if learning else replace(schema, target=None)  # it may be the array of an npz file
+                _check_no_columns(name, "a LIBSVM file has no named columns, and its target comes first", asked)
+                schema.base = schema.base if zero_based is None else 1 - zero_based
+                text = Libsvm(name, lines, schema, skip=skip)
+            if place is not None:
+                text.go_to(place, _Readable(name, file), packed=packed)
+            yield text
+        else:
+            batches = (
+                _npz(name, file, schema, learning, skip)
+                if kind == "npz"
+                else _table(name, file, kind, schema, learning, skip)
+            )
+            if place is not None:
+                batches.go_to(place)
+            yield batches
+
+
+def _npz(name: str, file: Any, schema: Schema, learning: bool, skip: bool) -> Batches:
+    _check_no_columns(name, "an npz file has no named columns", replace(schema, target=None))
+    target = schema.target or "y"
+    blocks = _checked(name, npz.blocks(name, file, target, ROWS, learning))
+    first = next(blocks, None)
+    if first is None:
+        raise DataError(f"{name} has no rows")
+    names = [*map(str, range(1, first.X.shape[1] + 1)), target]
+    return Batches(name, itertools.chain([first], blocks), schema, names=names, learning=learning, skip=skip)
+
+
+def _table(name: str, file: Any, kind: Format, schema: Schema, learning: bool, skip: bool) -> Batches:
+    with _problems(name):
+        names, parts = _TABLES[kind](name, file)
+    table = Table(name, names, schema, learning, skip)
+    return Batches(name, _checked(name, parts(table)), schema, table=table, names=names, learning=learning, skip=skip)
 
 
 def read(
@@ -136,20 +207,26 @@ def read(
     """
     schema = schema or Schema(target, drop, missing, encode)
     note = ""
-    with _opened(path, format) as (name, file, kind):
+    known = replace(schema, words=dict(schema.words), labels="U")  # texts, until all targets are known
+    with contextlib.ExitStack() as stack:
+        name, file, kind, _ = stack.enter_context(_file(path, format))
         if kind == "npz":
             _check_no_columns(name, "an npz file has no named columns", replace(schema, target=None))
-            X, y, _ = npz.read(name, file, schema.target or "y")
+            with _problems(name):
+                X, y, _ = npz.read(name, file, schema.target or "y")
         elif kind == "libsvm":
-            _check_no_columns(name, "a LIBSVM file has no named columns, and its target comes first", schema)
-            X, y = _concatenated(name, _libsvm(name, file, True))
-            used = X.indices.min() if X.nnz else 0
-            X = X[:, 1:] if used > 0 else X
+            stack.close()
+            base = None if schema.base is None else schema.base == 0
+            counted_from = replace(schema)
+            X, y = _concatenated(name, chunks(path, format=kind, zero_based=base is not False, schema=counted_from))
+            if base is None:
+                schema.base = int(X.nnz > 0 and X.indices.min() > 0)
+                X = X[:, schema.base :]
         else:
-            names, parts = _TABLES[kind](name, file, header)
-            known = replace(schema, words=dict(schema.words), labels="U")  # texts, until all targets are known
-            table = Table(name, names, known)
-            X, y = _concatenated(name, (table.block(columns, place) for columns, place in parts(table)))
+            stack.close()
+            with opened(path, known, format=format, header=header) as reading:
+                table = reading.table  # type: ignore[attr-defined]
+                X, y = _concatenated(name, reading)
             X, y = dense(X), table.typed(y)
             vars(schema).update(vars(table.schema))
             note = f"; {counted(table.dropped, 'row')} with missing values left out" if table.dropped else ""
@@ -160,7 +237,7 @@ def read(
 
 def read_npz(path: Path, target: str = "y") -> tuple[Any, Array, dict[str, Array]]:
     """Features, target, and the other arrays of an npz file."""
-    with _opened(path, "npz") as (name, file, _):
+    with _file(path, "npz") as (name, file, _, _), _problems(name):
         return npz.read(name, file, target)
 
 
@@ -189,26 +266,67 @@ def _concatenated(name: str, blocks: Iterator[Block]) -> tuple[Any, Array]:
 
 
 @contextlib.contextmanager
-def _opened(source: str | Path, format: Format | None) -> Iterator[tuple[str, Any, Format]]:
-    """The name for messages, the decompressed file, and its format; errors of reading become a DataError."""
+def _file(source: str | Path, format: Format | None) -> Iterator[tuple[str, Any, Format, bool]]:
+    """The name for messages, the decompressed file, its format, and whether it is compressed."""
     name = "standard input" if str(source) == "-" else str(source)
     kind = _format(source, format)
     with contextlib.ExitStack() as stack:
-        try:
+        with _problems(name):
             file: Any = sys.stdin.buffer if str(source) == "-" else stack.enter_context(Path(source).open("rb"))
             start = file.peek(8)
             opener = next((opener for magic, opener in COMPRESSED.items() if start.startswith(magic)), None)
             if opener is not None:
                 file = io.BufferedReader(stack.enter_context(opener(file)), 1 << 20)
-            yield name, file, kind or _guess(file)
-        except FileNotFoundError:
-            raise DataError(f"there is no file {name}") from None
-        except EOFError:
-            raise DataError(f"{name} ends in the middle of its archive; it is not complete, fetch it again") from None
-        except (zlib.error, lzma.LZMAError, gzip.BadGzipFile) as problem:
-            raise DataError(f"{name} is a damaged archive ({problem}); fetch it again") from None
-        except OSError as problem:
-            raise DataError(f"{name} cannot be read: {problem.strerror or problem}") from None
+            kind = kind or _guess(file)
+        yield name, file, kind, opener is not None
+
+
+@contextlib.contextmanager
+def _problems(name: str) -> Iterator[None]:
+    """Errors of reading become a DataError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"there is no file {name}") from None
+    except EOFError:
+        raise DataError(f"{name} ends in the middle of its archive; it is not complete, fetch it again") from None
+    except (zlib.error, lzma.LZMAError, gzip.BadGzipFile) as problem:
+        raise DataError(f"{name} is a damaged archive ({problem}); fetch it again") from None
+    except OSError as problem:
+        raise DataError(f"{name} cannot be read: {problem.strerror or problem}") from None
+
+
+def _checked(name: str, batches: Iterator[Any]) -> Iterator[Any]:
+    """The same, with errors of reading as DataErrors."""
+    while True:
+        with _problems(name):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+class _Readable:
+    """A file whose errors are DataErrors."""
+
+    def __init__(self, name: str, file: Any) -> None:
+        self._name, self._file = name, file
+        live: Any = getattr(sys.stdin, "buffer", None)
+        self.live = file is live
+
+    def read1(self, size: int) -> bytes:
+        with _problems(self._name):
+            data: bytes = self._file.read1(size)
+        return data
+
+    def read(self, size: int) -> bytes:
+        with _problems(self._name):
+            data: bytes = self._file.read(size)
+        return data
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        with _problems(self._name):
+            return int(self._file.seek(place, whence))
 
 
 def _format(source: str | Path, format: Format | None) -> Format | None:
@@ -236,29 +354,3 @@ def _guess(file: Any) -> Format:
     """LIBSVM if the first line has a pair column:value in second place, else CSV."""
     first = bytes(file.peek()).split(b"\n")[0].split()
     return "libsvm" if len(first) > 1 and first[1].partition(b":")[0].isdigit() and b":" in first[1] else "csv"
-
-
-# -- LIBSVM ------------------------------------------------------------------------------------------------
-
-
-def _libsvm(name: str, file: Any, zero_based: bool | None) -> Iterator[Block]:
-    base = None if zero_based is None else 1 - zero_based
-    width = 0
-    for text, line in line_blocks(name, file):
-        text = text.removeprefix(b"\xef\xbb\xbf") if line == 1 else text
-        found = native.parse_libsvm(text, base or 0)
-        rows = _parsed(name, text, base or 0, line) if found is None else Rows(*found)
-        if base is None and len(rows.columns):
-            base = int(rows.columns.min() > 0)
-            rows = rows._replace(columns=rows.columns - base, width=rows.width - base)
-        width = max(width, rows.width)
-        if len(rows.targets):
-            parts = (rows.values, rows.columns, rows.starts)
-            yield Block(scipy.sparse.csr_matrix(parts, shape=(len(rows.targets), width)), rows.targets)
-
-
-def _parsed(name: str, text: bytes, base: int, line: int) -> Rows:
-    try:
-        return parse_libsvm(text, base, line)
-    except TextError as problem:
-        raise DataError(f"{name}, line {problem.line}: {problem}") from None

@@ -234,27 +234,43 @@ def check_shapes(name: str, X: tuple[int, ...], y: tuple[int, ...]) -> None:
         raise DataError(f"{name}: there is nothing to learn from, X is {X}")
 
 
-def check_values(name: str, X: Any, first: int = 0) -> None:
-    """Raise DataError unless all features are finite numbers; rows are counted from `first` in the message."""
+def check_values(name: str, X: Any) -> None:
+    """Raise DataError unless all features are finite numbers."""
+    check_numbers(name, X)
+    for row, column, _ in not_finite(X):
+        raise DataError(
+            f"{name}: the value in row {row}, column {column} (from 0) is missing or infinite; "
+            "fill it or remove the row"
+        )
+
+
+def check_numbers(name: str, X: Any) -> None:
+    """Raise DataError unless all features are numbers."""
+    if X.dtype.kind not in "biuf":
+        raise DataError(f"{name}: features must be numbers, got {X.dtype}")
+
+
+def not_finite(X: Any) -> list[tuple[int, int, float]]:
+    """Row, column and value wherever a matrix is not finite."""
     values = X.data if scipy.sparse.issparse(X) else X
-    if values.dtype.kind not in "biuf":
-        raise DataError(f"{name}: features must be numbers, got {values.dtype}")
     if np.isfinite(values).all():
-        return
+        return []
     rows, columns = _places(X)
-    bad = int(np.flatnonzero(~np.isfinite(values.ravel()))[0])
-    raise DataError(
-        f"{name}: the value in row {first + rows[bad]}, column {columns[bad]} (from 0) is missing or infinite; "
-        "fill it or remove the row"
-    )
+    bad = np.flatnonzero(~np.isfinite(values.ravel()))
+    return list(zip(rows[bad].tolist(), columns[bad].tolist(), values.ravel()[bad].tolist(), strict=True))
 
 
 def check_targets(name: str, y: Array) -> None:
-    """Raise DataError for targets that are not finite, or that are complex numbers, dates or records."""
-    if y.dtype.kind in "cmMV":
-        raise DataError(f"{name}: targets must be numbers or texts, got {y.dtype}")
+    """Raise DataError for targets that are not finite, or no targets at all."""
+    check_kind(name, y)
     if y.dtype.kind in "biuf" and not np.isfinite(y).all():
         raise DataError(f"{name}: the target of row {np.flatnonzero(~np.isfinite(y))[0]} (from 0) is not finite")
+
+
+def check_kind(name: str, y: Array) -> None:
+    """Raise DataError for targets that are complex numbers, dates or records."""
+    if y.dtype.kind in "cmMV":
+        raise DataError(f"{name}: targets must be numbers or texts, got {y.dtype}")
 
 
 def _places(X: Any) -> tuple[Array, Array]:

@@ -1,8 +1,7 @@
 """From the columns of a table to features and targets, block by block: numbers, texts, missing values, labels.
 
-The first block decides which columns are numbers and which are texts, and likewise for the target; a later cell that
-does not fit raises an error with its place. Missing values are filled with means of the rows before, so no later
-row is used.
+The first rows decide which columns are numbers and which are texts, and likewise for the target; a row with a cell that
+does not fit is a bad row. Missing values are filled with means of the rows before, so no later row is used.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ import re
 import shlex
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import scipy.sparse
@@ -22,11 +21,11 @@ from numpy.typing import NDArray
 
 from onkel.core.errors import DataError
 from onkel.core.wording import listed
+from onkel.datasets.bad_rows import BadRow
 
 Missing = Literal["mean", "drop"]
 Encode = Literal["onehot", "hash"]
 Cells = Any  # a sequence: texts, or numbers with NaN where there is none
-Place = Callable[[int], str]  # where a row of the block stands, for messages
 Floats = NDArray[np.float64]
 
 MISSING: tuple[Missing, ...] = get_args(Missing)
@@ -41,11 +40,15 @@ _MOST_DENSE = 1000  # columns; wider tables with texts stay sparse
 
 @dataclass(frozen=True)
 class Block:
-    """Some examples, which unpack into X (n, d), dense or CSR, and y (n,). `rows` are those of a table, from 0."""
+    """Some examples, which unpack into X (n, d), dense or CSR, and y (n,).
+
+    `rows` are their numbers in a table, from 0; `bad` are the rows among them that were left out.
+    """
 
     X: Any
     y: NDArray[Any]
     rows: NDArray[np.int64] | None = None
+    bad: tuple[BadRow, ...] = ()
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.X, self.y))
@@ -59,6 +62,13 @@ class Block:
         else:
             for part in (slice(start, start + rows) for start in range(0, len(self.y), rows)):
                 yield Block(self.X[part], self.y[part], None if self.rows is None else self.rows[part])
+
+
+class Fault(NamedTuple):
+    """What is wrong with a row, and the column it is about."""
+
+    column: str | None
+    reason: str
 
 
 @dataclass
@@ -77,7 +87,8 @@ class Schema:
     texts : those of them that hold texts.
     words : the feature of each (column, text), with "onehot".
     sums, counts : of the values of each column of numbers so far.
-    labels : dtype kind of the targets of the first block: "i" whole numbers, "f" real numbers, "U" texts.
+    labels : dtype kind of the targets of the first rows: "i" whole numbers, "f" real numbers, "U" texts.
+    base : the number of the first column of LIBSVM files, 0 or 1.
     """
 
     target: str | None = None
@@ -90,6 +101,7 @@ class Schema:
     sums: Floats = field(default_factory=lambda: np.zeros(0))
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     labels: str | None = None
+    base: int | None = None
 
     def __post_init__(self) -> None:
         _check_choice("missing", self.missing, MISSING)
@@ -99,6 +111,16 @@ class Schema:
     def numbers(self) -> int:
         """How many features are numbers; they come first, those of texts after them."""
         return len(self.features or ()) - len(self.texts or ())
+
+    def mark(self) -> dict[str, Any]:
+        """What is known now, for `back`. The words are only counted, as further ones join at the end."""
+        return vars(self) | {"words": len(self.words)}
+
+    def back(self, mark: dict[str, Any]) -> None:
+        """Forget what was learned since the mark."""
+        while len(self.words) > mark["words"]:
+            self.words.popitem()
+        vars(self).update(mark | {"words": self.words})
 
     def plain(self) -> dict[str, Any]:
         """As plain data."""
@@ -122,10 +144,13 @@ class Table:
     names : of the columns.
     schema : what is known of them; learned here as rows come.
     learning : False: to predict. The schema is not changed, and missing targets are NaN.
+    skip : whether bad rows are left out; if not, the first one ends the table.
     """
 
-    def __init__(self, source: str, names: Sequence[str], schema: Schema, learning: bool = True) -> None:
-        self.source, self.names, self.schema, self.learning = source, list(names), schema, learning
+    def __init__(
+        self, source: str, names: Sequence[str], schema: Schema, learning: bool = True, skip: bool = False
+    ) -> None:
+        self.source, self.names, self.schema, self.learning, self.skip = source, list(names), schema, learning, skip
         for name, times in Counter(self.names).items():
             if times > 1:
                 raise DataError(f"{source} has {times} columns named {name!r}; rename all but one")
@@ -141,6 +166,16 @@ class Table:
         self.needed = schema.features is not None  # then all columns are needed, as a model has learned from them
         self.kept = _feature_columns(source, self.names, self.target, schema)
         self.read = self.filled = self.dropped = 0
+        self._refused: list[str] = []  # columns whose first rows hold texts, if texts are refused
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Rows read, values filled and rows dropped so far."""
+        return self.read, self.filled, self.dropped
+
+    @counts.setter
+    def counts(self, counts: tuple[int, int, int]) -> None:
+        self.read, self.filled, self.dropped = counts
 
     def wanted(self) -> list[int]:
         """For each column: 0 if it is not needed, 1 for numbers, 2 for texts or if not known yet."""
@@ -156,51 +191,95 @@ class Table:
         texts = set(self.schema.texts or ())
         return [j for j in self.kept if self.names[j] not in texts], [j for j in self.kept if self.names[j] in texts]
 
-    def block(self, columns: Sequence[Cells], place: Place) -> Block:
-        """Features and targets of some rows; `columns` holds all columns, those not wanted may be empty."""
-        columns = [*columns, [math.nan] * len(columns[self.kept[0]])] if self.target < 0 else columns
-        self._begin(columns, place)
-        numbers, coded = self._kinds()
-        empty = np.empty((len(columns[self.target]), 0))
-        values = np.column_stack([empty, *(self._numbers(j, columns[j], place) for j in numbers)])
-        texts = [_stripped(columns[j]) for j in coded]
-        goal = columns[self.target]
-        numbered = np.arange(self.read, self.read + len(goal))
-        self.read += len(goal)
-        rows = self._complete(values, texts, goal, place)
-        if rows is not None:
-            numbered = numbered[rows]
-            values, texts = values[rows], [[column[i] for i in rows] for column in texts]
-            goal = [goal[i] for i in rows]
-            place = _chosen(place, rows)
-        y = self._known_targets(goal, place)
-        self._fill(values)
-        return Block(self._features_of(values, dict(zip(coded, texts, strict=True)), len(y)), y, numbered)
-
-    def _begin(self, columns: Sequence[Cells], place: Place) -> None:
-        """Find out which columns hold texts, if that is not known."""
+    def begin(self, columns: Sequence[Cells]) -> None:
+        """Find out from the first rows which columns hold texts, and what the targets are, if that is not known."""
         schema = self.schema
         if schema.texts is None:
-            texts = [j for j in self.kept if _first_text(columns[j]) is not None]
-            self._refuse_texts(texts, columns, place)
+            texts = [j for j in self.kept if self._are_texts(columns[j])]
+            if schema.encode is None:  # then all columns are numbers, and each text is refused
+                self._refused, texts = [self.names[j] for j in texts], []
+            self._refuse_names(texts, columns)
             schema.features, schema.texts = [self.names[j] for j in self.kept], [self.names[j] for j in texts]
         if not schema.sums.size:
             schema.sums, schema.counts = np.zeros(schema.numbers), np.zeros(schema.numbers, np.int64)
+        if schema.labels is None and self.target >= 0:
+            known = [str(cell).strip() for cell in columns[self.target] if not _is_missing(cell)]
+            if known:
+                numbers = known if not self.skip else [cell for cell in known if _as_number(cell) is not None]
+                schema.labels = "U" if self._are_texts(known) else _typed(numbers).dtype.kind
+
+    def _are_texts(self, cells: Cells) -> bool:
+        """Whether a column holds texts: any, or if bad rows are left out, more texts than numbers."""
+        if _as_numbers(cells) is not None:
+            return False
+        if not self.skip:
+            return True
+        known = [_as_number(cell) for cell in cells if not _is_missing(cell)]
+        return 2 * known.count(None) > len(known)
+
+    def block(self, columns: Sequence[Cells], faults: dict[int, Fault]) -> tuple[Block, NDArray[np.int64]]:
+        """Features and targets of some rows, and which of them they are.
+
+        `columns` holds all columns, those not wanted may be empty. Rows with `faults` are left out; those found here
+        are added. Unless bad rows are left out, so are all rows from the first one on.
+        """
+        columns = [*columns, [math.nan] * len(columns[self.kept[0]])] if self.target < 0 else columns
+        n = len(columns[self.target])
+        numbers, coded = self._kinds()
+        values = np.column_stack([np.empty((n, 0)), *(self._numbers(j, columns[j], faults) for j in numbers)])
+        texts = [_stripped(columns[j]) for j in coded]
+        goal = columns[self.target]
+        y = self._find_bad_targets(goal, faults)
+        dropped = self._find_missing(values, texts, goal, faults)
+        self._find_too_many(coded, texts, faults)
+        there = np.ones(n, bool)
+        there[sorted(faults)] = False
+        if faults and not self.skip:
+            there[min(faults) :] = False
+        self.dropped += int((there & dropped).sum())
+        rows = np.flatnonzero(there & ~dropped)
+        if len(rows) < n:
+            y, values, goal = None, values[rows], [goal[i] for i in rows]
+            texts = [[column[i] for i in rows] for column in texts]
+        y = self._known_targets(goal) if y is None else y
+        self._fill(values)
+        X = self._features_of(values, dict(zip(coded, texts, strict=True)), len(y))
+        numbered = self.read + rows
+        self.read += n
+        return Block(X, y, numbered), rows
 
     # -- cells
 
-    def _numbers(self, j: int, cells: Cells, place: Place) -> Floats:
+    def _numbers(self, j: int, cells: Cells, faults: dict[int, Fault]) -> Floats:
         values = _as_numbers(cells)
         if values is None:
-            i, cell = _first_text(cells) or (0, "")
-            raise DataError(f"{self._cell(place, i, j)}: {cell!r} is not a number like those before; correct it")
-        if np.isinf(values).any():
-            i = int(np.flatnonzero(np.isinf(values))[0])
-            raise DataError(f"{self._cell(place, i, j)}: '{cells[i]}' is not finite; replace it, or remove the row")
+            found = [_as_number(cell) for cell in cells]
+            for i in (i for i, value in enumerate(found) if value is None):
+                self._note(faults, i, j, f"{cells[i].strip()!r} {self._no_number(j, cells[i].strip())}")
+            values = np.array([math.nan if value is None else value for value in found])
+            values[[i for i, value in enumerate(found) if value is None]] = 0.0  # it is not missing
+        for i in np.flatnonzero(np.isinf(values)).tolist():
+            self._note(faults, i, j, f"'{cells[i]}' is not finite; replace it, or remove the row")
         return values
 
-    def _refuse_texts(self, texts: list[int], columns: Sequence[Cells], place: Place) -> None:
-        """Raise an error for texts if `encode` is None, or if they are not categories."""
+    def _note(self, faults: dict[int, Fault], i: int, j: int, reason: str) -> None:
+        faults.setdefault(i, Fault(self.names[j], reason))
+
+    def _no_number(self, j: int, cell: str) -> str:
+        """What to do about a text in a column of numbers."""
+        if self.names[j] not in self._refused:
+            return "is not a number like those before; correct it"
+        others = [name for name in self._refused if name != self.names[j]]
+        remedy = (
+            "make features of texts by encode='onehot' or 'hash' (at the shell --encode onehot or hash), or leave the "
+            f"column out by {_drop(self.names[j])}"
+        )
+        if re.fullmatch(r"[+-]?\d+,\d+", cell):
+            remedy = "write decimals with a point"
+        return f"is not a number{f' (texts are in {listed(others)}, too)' if others else ''}; {remedy}"
+
+    def _refuse_names(self, texts: list[int], columns: Sequence[Cells]) -> None:
+        """Raise an error for columns of texts that are not categories."""
         for j in texts if self.schema.encode == "onehot" else ():
             different, n = len(set(columns[j])), len(columns[j])
             if different > max(_FEW_TEXTS, n / 2):
@@ -209,46 +288,55 @@ class Table:
                     f"no categories; leave the column out by {_drop(self.names[j])}, or hash texts by "
                     f"{_option('encode', 'hash')}"
                 )
-        if self.schema.encode is not None or not texts:
-            return
-        j = texts[0]
-        i, cell = _first_text(columns[j]) or (0, "")
-        others = f" (texts are in {listed([self.names[k] for k in texts[1:]])}, too)"
-        remedy = (
-            "make features of texts by encode='onehot' or 'hash' (at the shell --encode onehot or hash), or leave the "
-            f"column out by {_drop(self.names[j])}"
-        )
-        if re.fullmatch(r"[+-]?\d+,\d+", cell):
-            remedy = "write decimals with a point"
-        raise DataError(f"{self._cell(place, i, j)}: {cell!r} is not a number{others if texts[1:] else ''}; {remedy}")
 
-    def _complete(self, values: Floats, texts: list[list[str]], goal: Cells, place: Place) -> list[int] | None:
-        """The rows to keep, None for all. Refuses missing values, unless `missing` says what becomes of them."""
+    def _find_missing(
+        self, values: Floats, texts: list[list[str]], goal: Cells, faults: dict[int, Fault]
+    ) -> NDArray[np.bool_]:
+        """Find rows with missing values; returns those that are left out because `missing` says so."""
         numbers, coded = self._kinds()
         holes = {j: np.isnan(values[:, k]) for k, j in enumerate(numbers)}
-        holes |= {j: np.array([not cell for cell in column]) for j, column in zip(coded, texts, strict=True)}
+        holes |= {j: np.array([not cell for cell in column], bool) for j, column in zip(coded, texts, strict=True)}
         gaps = {j: hole for j, hole in holes.items() if hole.any()}
-        unlabelled = np.array([self.learning and _is_missing(cell) for cell in goal])
-        if self.schema.missing != "drop" and unlabelled.any():
-            i = int(np.flatnonzero(unlabelled)[0])
-            place_ = self._cell(place, i, self.target)
-            remedy = f"fill it, or leave such rows out by {_option('missing', 'drop')}"
-            raise DataError(f"{place_}: the target is missing; {remedy}")
+        unlabelled = np.array([self.learning and _is_missing(cell) for cell in goal], bool)
+        if self.schema.missing == "drop":
+            return np.asarray(np.logical_or.reduce([unlabelled, *gaps.values()]))
+        remedy = f"fill it, or leave such rows out by {_option('missing', 'drop')}"
+        for i in np.flatnonzero(unlabelled).tolist():
+            self._note(faults, i, self.target, f"the target is missing; {remedy}")
         if self.schema.missing is None and gaps:
-            j, hole = min(gaps.items(), key=lambda gap: (int(np.flatnonzero(gap[1])[0]), gap[0]))
             counts = listed([f"{self.names[k]} {int(gaps[k].sum())}" for k in sorted(gaps)])
-            remedies = [f"fill with the mean so far by {_option('missing', 'mean')}"]
-            remedies += [f"leave such rows out by {_option('missing', 'drop')}"]
-            remedies += [] if self.needed else [f"leave the column out by {_drop(self.names[j])}"]
-            raise DataError(
-                f"{self._cell(place, int(np.flatnonzero(hole)[0]), j)}: the value is missing (in these {len(goal):,} "
-                f"rows: {counts}); {', '.join(remedies[:-1])}, or {remedies[-1]}"
-            )
-        if self.schema.missing != "drop":
-            return None
-        bad = np.logical_or.reduce([unlabelled, *gaps.values()])
-        self.dropped += int(bad.sum())
-        return np.flatnonzero(~bad).tolist() if bad.any() else None
+            among = "" if self.skip else f" (in these {len(goal):,} rows: {counts})"
+            for j in sorted(gaps):
+                reason = f"the value is missing{among}; {self._remedies(j)}"
+                for i in np.flatnonzero(gaps[j]).tolist():
+                    self._note(faults, i, j, reason)
+        return np.zeros(len(goal), bool)
+
+    def _remedies(self, j: int) -> str:
+        """What to do about missing values of a column."""
+        mean = f"fill with the mean so far by {_option('missing', 'mean')}"
+        drop = f"leave such rows out by {_option('missing', 'drop')}"
+        if self.needed:
+            return f"{mean}, or {drop}"
+        return f"{mean}, {drop}, or leave the column out by {_drop(self.names[j])}"
+
+    def _find_too_many(self, coded: list[int], texts: list[list[str]], faults: dict[int, Fault]) -> None:
+        """Find rows that would give a column more than 1000 texts with a feature each."""
+        if self.schema.encode != "onehot" or not self.learning:
+            return
+        for j, column in zip(coded, texts, strict=True):
+            known = {text for name, text in self.schema.words if name == self.names[j]}
+            if len(known | set(column) - {""}) <= _MOST_TEXTS:
+                continue
+            for i in (i for i, text in enumerate(column) if text and i not in faults):
+                if column[i] not in known and len(known) >= _MOST_TEXTS:
+                    reason = (
+                        f"more than {_MOST_TEXTS:,} different texts, too many for a feature each; leave the column "
+                    )
+                    reason += f"out by {_drop(self.names[j])}, or hash texts by {_option('encode', 'hash')}"
+                    self._note(faults, i, j, reason)
+                else:
+                    known.add(column[i])
 
     def _fill(self, values: Floats) -> None:
         """Put the mean of the rows before where a value is missing (0 before the first)."""
@@ -287,41 +375,36 @@ class Table:
             code = zlib.crc32(f"{column}={cell}".encode())
             return code % _BUCKETS, 1.0 if code >> 31 else -1.0
         words = self.schema.words
-        if self.learning and (column, cell) not in words:
-            if sum(other == column for other, _ in words) >= _MOST_TEXTS:
-                raise DataError(
-                    f"{self.source}, column {column!r}: more than {_MOST_TEXTS:,} different texts, too many for "
-                    f"a feature each; leave the column out by {_drop(column)}, or hash texts by "
-                    f"{_option('encode', 'hash')}"
-                )
-            words[column, cell] = len(words)
+        if self.learning:
+            words.setdefault((column, cell), len(words))
         return words.get((column, cell)), 1.0
 
-    def _known_targets(self, cells: Cells, place: Place) -> NDArray[Any]:
+    def _find_bad_targets(self, cells: Cells, faults: dict[int, Fault]) -> NDArray[Any] | None:
+        """Find targets that are no finite numbers, if the targets are numbers. If all are good, they are returned."""
+        if self.schema.labels in (None, "U"):
+            return None
+        values = _typed([str(cell).strip() for cell in cells])
+        if values.dtype.kind != "U" and np.isfinite(values).all():
+            return values
+        for i, cell in enumerate(cells):
+            text = str(cell).strip()
+            value = _as_number(text)
+            if value is None:
+                self._note(faults, i, self.target, f"the target {text!r} is not a number like those before; correct it")
+            elif math.isinf(value):
+                self._note(faults, i, self.target, f"the target {text!r} is not finite; correct it")
+        return None
+
+    def _known_targets(self, cells: Cells) -> NDArray[Any]:
         """Targets; NaN where there is none, which is allowed if nothing is learned from them."""
         known = [i for i, cell in enumerate(cells) if self.learning or not _is_missing(cell)]
-        targets = self._targets([cells[i] for i in known], _chosen(place, known))
+        texts = [str(cells[i]).strip() for i in known]
+        targets = np.array(texts) if self.schema.labels == "U" or not texts else _typed(texts)
         if len(known) == len(cells):
             return targets
         y = np.full(len(cells), np.nan, object if targets.dtype.kind == "U" else np.float64)
         y[known] = targets
         return y
-
-    def _targets(self, cells: Cells, place: Place) -> NDArray[Any]:
-        """Texts or numbers, as the first block has decided; numbers are int64 if all of the block are whole."""
-        texts = [str(cell).strip() for cell in cells]
-        if self.schema.labels == "U" or not texts:
-            return np.array(texts)
-        values = _typed(texts)
-        if values.dtype.kind == "U" and self.schema.labels is not None:
-            i, cell = _first_text(texts) or (0, texts[0])
-            place_ = self._cell(place, i, self.target)
-            raise DataError(f"{place_}: the target {cell!r} is not a number like those before; correct it")
-        self.schema.labels = self.schema.labels or values.dtype.kind
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            i = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise DataError(f"{self._cell(place, i, self.target)}: the target {texts[i]!r} is not finite; correct it")
-        return values
 
     def typed(self, labels: NDArray[Any]) -> NDArray[Any]:
         """All targets, which were read as texts, as numbers if they are numbers."""
@@ -333,9 +416,6 @@ class Table:
             )
         self.schema.labels = values.dtype.kind
         return values
-
-    def _cell(self, place: Place, i: int, j: int) -> str:
-        return f"{place(i)}, column {self.names[j]!r}"
 
 
 def dense(X: Any) -> Any:
@@ -392,10 +472,6 @@ def _check_choice(name: str, value: str | None, choices: Sequence[str]) -> None:
         raise DataError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
-def _chosen(place: Place, rows: list[int]) -> Place:
-    return lambda i: place(rows[i])
-
-
 # -- cells -------------------------------------------------------------------------------------------------
 
 
@@ -443,12 +519,3 @@ def _as_number(cell: Any) -> float | None:
         return None if "_" in cell else float(cell)
     except ValueError:
         return None
-
-
-def _first_text(cells: Cells) -> tuple[int, str] | None:
-    """The first cell that is neither a number nor missing, and where it is."""
-    if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
-        return None
-    if _as_numbers(cells) is not None:
-        return None
-    return next((i, cell.strip()) for i, cell in enumerate(cells) if _as_number(cell) is None)

@@ -42,8 +42,11 @@ class TextError(ValueError):
         self.line = line
 
 
-def parse_libsvm(text: bytes, base: int, line: int = 1) -> Rows:
-    """The rows of whole lines; columns are counted from `base`, lines in messages from `line`."""
+def parse_libsvm(text: bytes, base: int, line: int = 1, bad: list[TextError] | None = None) -> Rows:
+    """The rows of whole lines; columns are counted from `base`, lines in messages from `line`.
+
+    With a list of `bad` ones, lines that are not understood are added to it and left out, else the first is an error.
+    """
     targets: list[float] = []
     values: list[float] = []
     columns: list[int] = []
@@ -52,12 +55,14 @@ def parse_libsvm(text: bytes, base: int, line: int = 1) -> Rows:
         words = content.partition(b"#")[0].split()
         if not words:
             continue
-        targets.append(_number(number, words[0], "the target"))
-        pairs = [_pair(number, word, base) for word in words[1 + _has_query(words) :]]
-        pairs.sort(key=lambda pair: pair[0])
-        for (one, _), (other, _) in itertools.pairwise(pairs):
-            if one == other:
-                raise TextError(number, f"column {one + base} comes twice; a row may name it only once")
+        try:
+            target, pairs = _row(number, words, base)
+        except TextError as problem:
+            if bad is None:
+                raise
+            bad.append(problem)
+            continue
+        targets.append(target)
         columns += [column for column, _ in pairs]
         values += [value for _, value in pairs]
         starts.append(len(columns))
@@ -68,6 +73,17 @@ def parse_libsvm(text: bytes, base: int, line: int = 1) -> Rows:
         np.array(starts, np.int32),
         max(columns, default=-1) + 1,
     )
+
+
+def _row(line: int, words: list[bytes], base: int) -> tuple[float, list[tuple[int, float]]]:
+    """The target and the pairs of a row, by their columns."""
+    target = _number(line, words[0], "the target")
+    pairs = [_pair(line, word, base) for word in words[1 + _has_query(words) :]]
+    pairs.sort(key=lambda pair: pair[0])
+    for (one, _), (other, _) in itertools.pairwise(pairs):
+        if one == other:
+            raise TextError(line, f"column {one + base} comes twice; a row may name it only once")
+    return target, pairs
 
 
 def _has_query(words: list[bytes]) -> bool:

@@ -7,6 +7,7 @@ run that was interrupted and resumed ends with the same model as one that was no
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 from itertools import pairwise
@@ -18,9 +19,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from onkel.core import state
-from onkel.core.files import remove_leftovers
+from onkel.core.errors import LIMIT, TooLarge, sane
+from onkel.core.files import previous, remove_leftovers
 from onkel.core.outputs import cuts
 from onkel.core.scores import predicted
+from onkel.core.wording import counted
 from onkel.datasets.tables import Schema
 from onkel.evaluation.protocols import task_of
 from onkel.evaluation.scale import RunningScale
@@ -59,34 +62,93 @@ class Follower:
 
     def begin(self, source: str) -> None:
         """Set its position to the beginning of the stream of that name."""
-        self.about = {"source": source, "position": 0, "written": 0}
+        self.about = {"source": source, "position": 0, "written": 0, "skipped": 0, "kept": 0, "place": None}
 
     # -- learning
 
     def learn(self, X: Any, y: Array) -> list[Any]:
-        """Predict and then learn each row in turn; the predictions, None before the first label is known."""
-        clock = time.perf_counter()
-        X = self._rows(X, learning=True)
-        if self.task == "regression":
-            targets, mean, deviation = (y, 0.0, 1.0) if self.goal is None else self.goal.follow(y)
-            said = np.asarray(self.model.learn(X, targets), float) * deviation + mean
-        else:
-            stretches = [self._stretch(X[a:b], y[a:b]) for a, b in pairwise(cuts(y, self.classes))]
-            said = np.array([prediction for some in stretches for prediction in some], dtype=object)
-        self.total = accumulated(self.total, errors(said, y, self.task))
-        self.seen += len(y)
-        self.seconds += time.perf_counter() - clock
-        self._note()
-        return list(said.tolist())
+        """Predict and then learn each row in turn; the predictions, None before the first label is known.
 
-    def _stretch(self, X: Any, y: Array) -> list[Any]:
+        If the call ends early, the rows before are learned: the error has their predictions as `said`.
+        """
+        clock, before = time.perf_counter(), copy.deepcopy((self.scale, self.goal))
+        said: list[Any] = []
+        try:
+            self._learn(X, y, said)
+        except BaseException as error:
+            self.scale, self.goal = before
+            if said:  # the scales of the rows that were learned
+                self._scaled(X[: len(said)], y[: len(said)])
+            error.said = said  # type: ignore[attr-defined]
+            raise
+        finally:
+            if said:
+                known = np.array(said, float if self.task == "regression" else object)
+                self.total = accumulated(self.total, errors(known, y[: len(said)], self.task))
+                self.seen += len(said)
+                self.seconds += time.perf_counter() - clock
+                self._note()
+        return said
+
+    def _learn(self, X: Any, y: Array, said: list[Any]) -> None:
+        """Learn, and add to what was `said` as soon as rows are learned."""
+        refused = self._too_large(X, y)
+        if refused is not None:
+            if refused.row:
+                self._learn(X[: refused.row], y[: refused.row], said)
+            raise refused
+        X, targets, mean, deviation = self._scaled(X, y)
+        stretches = [0, len(y)] if self.task == "regression" else cuts(y, self.classes)
+        for a, b in pairwise(stretches):
+            self._stretch(X[a:b], targets[a:b], mean[a:b], deviation[a:b], said)
+
+    def _too_large(self, X: Any, y: Array) -> TooLarge | None:
+        """The first row with a number that would overflow in a running scale, which all later rows would feel."""
+        found = []
+        pairs: list[tuple[str, Any, RunningScale | None]] = [
+            ("a value of", X, self.scale),
+            ("a target of", y, self.goal),
+        ]
+        for what, values, scale in pairs:
+            numbers = values.data if scipy.sparse.issparse(values) else np.asarray(values)
+            if scale is not None and not sane(numbers):
+                rows = values.tocoo().row if scipy.sparse.issparse(values) else np.arange(len(y))
+                wrong = ~(np.abs(numbers) < LIMIT)
+                at = int(np.flatnonzero(wrong.any(axis=1) if wrong.ndim == 2 else wrong)[0])
+                value = float(np.abs(numbers[at]).max())
+                found.append(TooLarge(what, value, "to be scaled", int(rows[at])))
+        return min(found, key=lambda error: error.row or 0, default=None)
+
+    def _scaled(self, X: Any, y: Array) -> tuple[Any, Array, Array, Array]:
+        """Learn the scales; the rows and targets scaled, and with which mean and deviation before each row."""
+        X = self._rows(X, learning=True)
+        if self.goal is None:
+            return X, y, np.zeros(len(y)), np.ones(len(y))
+        return X, *self.goal.follow(y)
+
+    def _stretch(self, X: Any, y: Array, mean: Array, deviation: Array, said: list[Any]) -> None:
         """Learn from rows of which only the first may be of a new class; that one is predicted before it joins."""
-        known = self.classes
-        if y[0] in known:
-            return self._decide(self.model.learn(X, y))
-        guess = self._decide(self.model.decision_function(X[:1])) if len(known) else [None]
-        scores = self.model.learn(X, y, classes=np.unique(y[:1]) if len(known) == 0 else np.union1d(known, y[:1]))
-        return guess + self._decide(scores)[1:]
+        known, guess, more = self.classes, None, {}
+        is_new = self.task == "classification" and y[0] not in known
+        if is_new:
+            guess = self._decide(self.model.decision_function(X[:1]))[0] if len(known) else None
+            more = {"classes": np.unique(y[:1]) if len(known) == 0 else np.union1d(known, y[:1])}
+
+        def note(scores: Array) -> None:
+            if self.task == "regression":
+                said.extend((np.asarray(scores, float) * deviation[: len(scores)] + mean[: len(scores)]).tolist())
+            elif len(scores):
+                said.extend([guess, *self._decide(scores)[1:]] if is_new else self._decide(scores))
+
+        try:
+            scores = self.model.learn(X, y, **more)
+        except BaseException as error:
+            if hasattr(error, "scores"):
+                note(error.scores)
+            elif isinstance(error, TooLarge) and error.row:  # no row was learned, though those before it can be
+                self._stretch(X[: error.row], y[: error.row], mean, deviation, said)
+            raise
+        note(scores)
 
     def _decide(self, scores: Array) -> list[Any]:
         return list(predicted(self.classes, scores).tolist())
@@ -144,15 +206,18 @@ class Follower:
 
     # -- files
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write model, scales and counts. The file is written whole or not at all; `onkel.load` reads its model."""
+    def save(self, path: str | os.PathLike[str], *, keep: bool = False) -> None:
+        """Write model, scales and counts. The file is written whole or not at all; `onkel.load` reads its model.
+
+        `keep`: what was saved there before stays beside it (`files.previous`), for `latest`.
+        """
         path = Path(path)
         remove_leftovers(path)
         arrays, config = self.model.state()
         counts = {"seen": self.seen, "total": self.total, "seconds": self.seconds, "curve": self._curve}
         scale, goal = (None if one is None else one.plain() for one in (self.scale, self.goal))
         known = {"scale": scale, "goal": goal, "schema": self.schema.plain(), "about": self.about}
-        state.write(path, arrays, config | {"follower": counts | known})
+        state.write(path, arrays, config | {"follower": counts | known}, keep=keep)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Follower:
@@ -174,3 +239,17 @@ class Follower:
         except (KeyError, TypeError, ValueError) as problem:
             raise ValueError(f"{os.fspath(path)} holds no valid position in a stream: {problem!r}") from problem
         return made
+
+
+def latest(path: Path) -> tuple[Follower, str]:
+    """What was saved there; if it is damaged or missing, what was saved before it, and a sentence that says so."""
+    try:
+        return Follower.load(path), ""
+    except (FileNotFoundError, ValueError) as problem:
+        try:
+            before = Follower.load(previous(path))
+        except (OSError, ValueError):
+            raise problem from None
+        what = "is missing" if isinstance(problem, FileNotFoundError) else f"is damaged ({problem})"
+    examples = counted(before.seen, "example")
+    return before, f"{path} {what}; {previous(path)} is used, the checkpoint before it, of {examples}"
