@@ -43,7 +43,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
         Returns shape (n,) for two classes, where a score >= 0 means `classes_[1]`; (n, m) for m >= 3 classes. `classes`
         declares all labels to come. Without it the model begins with the labels of the first call, and a class that
-        appears in a later call is added with score 0.
+        appears in a later call is added with score 0. While one class is known, scores below 0 speak for it.
         """
         return self._learn(*self._ready(X, y, classes, sample_weight))
 
