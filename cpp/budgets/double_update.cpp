@@ -35,7 +35,8 @@ BestStep double_step(double k, double k_b, double w, double loss, double loss_b,
     return gain(second) > gain(first) ? second : first;
 }
 
-// Up to here a loss is none: steps that meet no bound leave margins at exactly 1, and rounding must not decide.
+// Up to here a loss is none where an old term is chosen, or one is removed: steps that meet no bound leave margins at
+// exactly 1, and rounding must not decide.
 template <class T>
 constexpr double rounding = sizeof(T) == sizeof(float) ? 1e-5 : 1e-9;
 
@@ -467,7 +468,7 @@ std::vector<double> DualAscent::share(const Box& box, std::size_t j, Gram& gram,
 }
 
 // Coefficients of k(x_j, .) less its projection on the other terms: v_j = 1, and K v is 0 elsewhere. Two corrections
-// take the bias of the ridge away.
+// take the bias of the ridge away, but for directions of eigenvalues near the ridge and below.
 std::vector<double> DualAscent::residual(std::size_t j, Gram& gram) {
     const std::size_t n = gram.n();
     std::vector<double> v(n), p(n), q(n);

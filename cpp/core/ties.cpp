@@ -17,10 +17,15 @@ constexpr double rounding_share = 1e-14;  // rounding of a difference of two num
 
 std::size_t oldest_of_least(const std::vector<double>& values, std::span<const double> born,
                             std::span<const double> sizes) {
-    const double least = simd<double>().minimum(values.data(), values.size());
-    const auto at = static_cast<std::size_t>(std::find(values.begin(), values.end(), least) - values.begin());
-    const auto error = [&](std::size_t i) { return i < sizes.size() ? rounding_share * sizes[i] : 0; };
-    const double limit = least + std::max(equal_share * std::abs(least), error(at));
+    const auto error = [&](std::size_t i) { return sizes.empty() ? 0 : rounding_share * sizes[i]; };
+    double limit = std::numeric_limits<double>::infinity();
+    if (sizes.empty()) {
+        const double least = simd<double>().minimum(values.data(), values.size());
+        limit = least + equal_share * std::abs(least);
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        limit = std::min(limit, values[i] + std::max(equal_share * std::abs(values[i]), error(i)));
+    }
     std::size_t best = values.size();
     double entered = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -29,7 +34,7 @@ std::size_t oldest_of_least(const std::vector<double>& values, std::span<const d
             best = i;
         }
     }
-    if (best == values.size()) throw Diverged("the least cost of a term is", least);  // it is no number
+    if (best == values.size()) throw Diverged("the least cost of a term is", limit);  // it is no number
     return best;
 }
 

@@ -62,6 +62,18 @@ def test_new_features_are_zero_before(engine, name):
     assert_same(twin, grown)
 
 
+def test_random_features_belong_to_names_or_numbers(engine):
+    """A name that is a number is that of the column; any other name is a draw of its own."""
+    X, y = stream_for(ESTIMATORS["FOGDRegressor"], 20)
+    numbered, same, other = (make("FOGDRegressor") for _ in range(3))
+    for i, x in enumerate(X):
+        step(numbered, x, y[i])
+        step(same, dict(enumerate(x)), y[i])
+        step(other, dict(zip("abcd", x, strict=True)), y[i])
+    np.testing.assert_allclose(scores_of(same, X), scores_of(numbered, X), atol=1e-10)
+    assert np.abs(scores_of(other, X) - scores_of(numbered, X)).max() > 0.01
+
+
 @pytest.mark.parametrize("map", ["orthogonal", "sorf", "fastfood"])
 def test_maps_drawn_for_all_columns_refuse_another(engine, map):
     X, y = stream_for(ESTIMATORS["FOGDRegressor"], 60)
@@ -200,6 +212,22 @@ def test_one_class_is_a_beginning(engine, name):
         others = np.delete(state.decision_function(X), column, axis=1)
         assert state.classes_.tolist() == [-1, 1, 7]
         assert not others.any() or is_pool(state)  # where all is 0, a vote goes to the first class
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_class_known_alone_is_the_first_of_two(engine, name):
+    """Without declared classes the scores are, bit by bit, those with a second class declared that comes after it."""
+    X, y = stream_for(ESTIMATORS[name], 60)
+    y[:20] = 1.0
+    alone, declared = make(name), make(name)
+    scores = [alone.learn(X[[i]], y[[i]])[0] for i in range(20)]
+    np.testing.assert_array_equal(scores, declared.learn(X[:20], np.full(20, "first"), classes=["first", "second"]))
+    before = alone.decision_function(X)
+    later, sooner = pickle.loads(pickle.dumps(alone)), alone
+    later.learn(X[:1], [5], sample_weight=[0.0])
+    np.testing.assert_array_equal(later.decision_function(X), before)
+    sooner.learn(X[:1], [-1.0], sample_weight=[0.0])
+    np.testing.assert_array_equal(sooner.decision_function(X), -before)
 
 
 @pytest.mark.parametrize("name", SEVERAL)

@@ -236,7 +236,9 @@ class Refit(Bounded):
         on_new = np.where(pair, (knn * k - kn * own) / determinant, k / kxx)
         on_nearest = np.where(pair, (kxx * own - kn * k) / determinant, 0.0)
         # |k(x_r, .) - its projection|^2 as a square: then errors of the two shares, which may be large, hardly matter
-        residual = diagonal - on_new * (2 * k - on_new * kxx) - on_nearest * (2 * own - on_nearest * knn - 2 * on_new * kn)
+        residual = (
+            diagonal - on_new * (2 * k - on_new * kxx) - on_nearest * (2 * own - on_nearest * knn - 2 * on_new * kn)
+        )
         r = self._cheapest(f, np.maximum(residual, 0.0))
         step = np.zeros(f.n)
         step[nearest[r]] = on_nearest[r]

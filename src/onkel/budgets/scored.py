@@ -99,7 +99,9 @@ class RemoveByEvaluation(Scored):
     """When full, the term without which f makes the fewest mistakes is removed (Tighter Budget Perceptron).
 
     The mistakes are counted on the last `recent` examples of the stream, the current one included (None: as many as the
-    budget), and on the examples of the terms. `RemoveByMargin` decides among equals.
+    budget), and on the examples of the terms. A score of 0 predicts +1, the first of several classes where all scores
+    are equal: so without its own term, a lone example of the label -1 counts as a mistake, one of +1 does not.
+    `RemoveByMargin` decides among equals.
     """
 
     recent: int | None = None

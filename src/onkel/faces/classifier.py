@@ -43,7 +43,8 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
         Returns shape (n,) for two classes, where a score >= 0 means `classes_[1]`; (n, m) for m >= 3 classes. `classes`
         declares all labels to come. Without it the model begins with the labels of the first call, and a class that
-        appears in a later call is added with score 0 (the second of all leaves the score as it is, up to sign).
+        appears in a later call is added with score 0 (the second of all leaves the score as it is, up to sign). While
+        one class is known, scores below 0 speak for it.
         """
         return self._learn(*self._ready(X, y, classes, sample_weight))
 

@@ -20,7 +20,9 @@ _MOST_BYTES = 1 << 24  # of all labels in a file, as an array; more only if they
 class Labels:
     """The sorted classes; an object of this class never changes.
 
-    With one or two classes the targets are -1 and +1, with more the indices 0, 1, ... of the classes.
+    With two classes the targets are -1 and +1, with more the indices 0, 1, ... of the classes. A class that is known
+    alone is the first of two, with target -1: scores below 0 speak for it. If the second class comes before it in
+    order, the signs of all scores change (`core.outputs`).
 
     Parameters
     ----------
