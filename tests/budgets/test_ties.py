@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import onkel
+from onkel.core.errors import Diverged
 from onkel.core.ties import oldest_of_least
 from onkel.kernels import Gaussian
 
@@ -112,6 +113,8 @@ def test_values_are_wrong_by_the_rounding_of_their_own_operands():
         ([1e-16, 0.0, 1.0], [0.1, 1e-9, 0.1], 0),
         ([1e-16, 0.0, 1.0], [1e-9, 1e-9, 0.1], 1),
         ([1.0 + 1e-10, 1.0, 2.0], [0.0, 0.0, 0.0], 0),
-        ([np.nan, np.nan, np.nan], [1.0, 1.0, 1.0], 0),
+        ([np.nan, 2.0, 1.0], [1.0, 1.0, 1.0], 2),
     ):
         assert oldest_of_least(np.array(values), born, np.array(sizes)) == chosen
+    with pytest.raises(Diverged):
+        oldest_of_least(np.full(3, np.nan), born)
