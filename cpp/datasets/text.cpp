@@ -12,7 +12,7 @@ namespace {
 constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 constexpr std::uint64_t kExact = std::uint64_t{1} << 53;  // whole numbers up to here are doubles
-constexpr std::ptrdiff_t kLongestCell = 131072;  // of a table; Python says what is wrong with longer ones
+constexpr std::ptrdiff_t kLongestCell = 131072;           // of a table; Python says what is wrong with longer ones
 constexpr std::int64_t kMostColumns = std::numeric_limits<std::int32_t>::max() - 1;
 
 bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }

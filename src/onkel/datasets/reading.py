@@ -200,8 +200,7 @@ class Text(Reading):
         return place.bytes + int(self._spans()[self._kept[row]][0])
 
     def _prepare(self) -> None:
-        while self.lines.there().count(b"\n") < self.least and not self.lines.endless and self.lines.read_on():
-            pass
+        self.lines.wait_for(self.least)
 
     def _take(self, end: int | None) -> Block:
         lines = self.lines
@@ -213,7 +212,9 @@ class Text(Reading):
             if not text:
                 raise StopIteration
             final = lines.final and len(text) == len(lines.there())
-            self._known = self._known or self._begin(lines.there(), lines.final)
+            if not self._known:
+                first = lines.first_look()
+                self._known = self._begin(first, lines.final and len(first) == len(lines.there()))
             found = self._parsed(text, final)
             if found.size:
                 break
@@ -331,9 +332,10 @@ class Libsvm(Text):
         n = len(rows.targets)
         faults = self._refusals(spans)
         X = scipy.sparse.csr_matrix((rows.values, rows.columns, rows.starts), shape=(n, self.width))
+        if not faults:
+            return Parsed(Block(X, rows.targets), range(n), faults, spans, bad, len(text))
         kept = np.array([i for i in range(n) if i not in faults], np.int64)
-        block = Block(X[kept], rows.targets[kept]) if faults else Block(X, rows.targets)
-        return Parsed(block, kept, faults, spans, bad, len(text))
+        return Parsed(Block(X[kept], rows.targets[kept]), kept, faults, spans, bad, len(text))
 
 
 _FEW = 16  # lines
