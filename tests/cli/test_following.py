@@ -156,11 +156,31 @@ def test_every_format_goes_on_where_it_stopped(name: str, tmp_path: Path, monkey
     assert_same_model(tmp_path / "once", tmp_path / "m")
 
 
-def _written(folder: Path, name: str) -> Path | str:
+@pytest.mark.parametrize("name", ["x.npz", "x.parquet", "x.arrow"])
+def test_other_rows_are_noticed_in_files_that_are_no_text(name: str, tmp_path: Path, capsys: Capture) -> None:
+    """Whatever their number; and a file with further rows is learned on."""
+    words = ["run", tmp_path / name, "--model", "KLMS", "--task", "regression", "--target", "y", "--checkpoint"]
+    _written(tmp_path, name)
+    said(capsys, *words, tmp_path / "m")
+    kept = (tmp_path / "m").read_bytes()
+    for rows in (140, 150, 160):
+        _written(tmp_path, name, rows=rows, changed=130)
+        assert "another file now" in refused(capsys, *words, tmp_path / "m")
+        assert (tmp_path / "m").read_bytes() == kept
+    _written(tmp_path, name, rows=160)
+    assert "160 examples (10 new)" in said(capsys, *words, tmp_path / "m")[0]
+    said(capsys, *words, tmp_path / "once")
+    assert_same_model(tmp_path / "once", tmp_path / "m")
+
+
+def _written(folder: Path, name: str, rows: int = 150, changed: int | None = None) -> Path | str:
     import gzip
 
     random = np.random.default_rng(0)
-    X, y = random.normal(size=(150, 3)), random.normal(size=150)
+    both = random.normal(size=(160, 4))[:rows]
+    if changed is not None:
+        both[changed, 1] += 1
+    X, y = np.ascontiguousarray(both[:, :3]), both[:, 3].copy()
     path = folder / name
     if name == "x.npz":
         np.savez(path, X=X, y=y)

@@ -155,32 +155,29 @@ def opened(
                 text.go_to(place, _Readable(name, file), packed=packed)
             yield text
         else:
-            batches = (
-                _npz(name, file, schema, learning, skip)
-                if kind == "npz"
-                else _table(name, file, kind, schema, learning, skip)
-            )
+            how: dict[str, Any] = {"learning": learning, "skip": skip, "marked": growing}
+            batches = _npz(name, file, schema, how) if kind == "npz" else _table(name, file, kind, schema, how)
             if place is not None:
                 batches.go_to(place)
             yield batches
 
 
-def _npz(name: str, file: Any, schema: Schema, learning: bool, skip: bool) -> Batches:
+def _npz(name: str, file: Any, schema: Schema, how: dict[str, Any]) -> Batches:
     _check_no_columns(name, "an npz file has no named columns", replace(schema, target=None))
     target = schema.target or "y"
-    blocks = _checked(name, npz.blocks(name, file, target, ROWS, learning))
+    blocks = _checked(name, npz.blocks(name, file, target, ROWS, how["learning"]))
     first = next(blocks, None)
     if first is None:
         raise DataError(f"{name} has no rows")
     names = [*map(str, range(1, first.X.shape[1] + 1)), target]
-    return Batches(name, itertools.chain([first], blocks), schema, names=names, learning=learning, skip=skip)
+    return Batches(name, itertools.chain([first], blocks), schema, names=names, **how)
 
 
-def _table(name: str, file: Any, kind: Format, schema: Schema, learning: bool, skip: bool) -> Batches:
+def _table(name: str, file: Any, kind: Format, schema: Schema, how: dict[str, Any]) -> Batches:
     with _problems(name):
         names, parts = _TABLES[kind](name, file)
-    table = Table(name, names, schema, learning, skip)
-    return Batches(name, _checked(name, parts(table)), schema, table=table, names=names, learning=learning, skip=skip)
+    table = Table(name, names, schema, how["learning"], how["skip"])
+    return Batches(name, _checked(name, parts(table)), schema, table=table, names=names, **how)
 
 
 def read(

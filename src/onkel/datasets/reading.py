@@ -7,6 +7,7 @@ before. So whatever ends the work on a block, rows, columns and place agree.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -200,8 +201,7 @@ class Text(Reading):
         return place.bytes + int(self._spans()[self._kept[row]][0])
 
     def _prepare(self) -> None:
-        while self.lines.there().count(b"\n") < self.least and not self.lines.endless and self.lines.read_on():
-            pass
+        self.lines.wait_for(self.least)
 
     def _take(self, end: int | None) -> Block:
         lines = self.lines
@@ -213,7 +213,9 @@ class Text(Reading):
             if not text:
                 raise StopIteration
             final = lines.final and len(text) == len(lines.there())
-            self._known = self._known or self._begin(lines.there(), lines.final)
+            if not self._known:
+                first = lines.first_look()
+                self._known = self._begin(first, lines.final and len(first) == len(lines.there()))
             found = self._parsed(text, final)
             if found.size:
                 break
@@ -331,9 +333,10 @@ class Libsvm(Text):
         n = len(rows.targets)
         faults = self._refusals(spans)
         X = scipy.sparse.csr_matrix((rows.values, rows.columns, rows.starts), shape=(n, self.width))
+        if not faults:
+            return Parsed(Block(X, rows.targets), range(n), faults, spans, bad, len(text))
         kept = np.array([i for i in range(n) if i not in faults], np.int64)
-        block = Block(X[kept], rows.targets[kept]) if faults else Block(X, rows.targets)
-        return Parsed(block, kept, faults, spans, bad, len(text))
+        return Parsed(Block(X[kept], rows.targets[kept]), kept, faults, spans, bad, len(text))
 
 
 _FEW = 16  # lines
@@ -412,9 +415,11 @@ class Batches(Reading):
         names: Sequence[str] = (),
         learning: bool = True,
         skip: bool = False,
+        marked: bool = False,
     ) -> None:
         super().__init__(name, schema, skip=skip)
         self.table, self._batches, self._learning = table, batches, learning
+        self._marks: dict[int, Fingerprint] | None = {} if marked else None  # of each column, of the rows so far
         self.head = as_csv(names) if names else b""
         self._batch: Any = None
         self._at = self._size = 0  # in the batch
@@ -423,18 +428,30 @@ class Batches(Reading):
 
     @property
     def place(self) -> dict[str, Any]:
-        return {"row": self.row}
+        return {"row": self.row} | ({} if self._marks is None else {"fingerprint": self._fingerprint()})
+
+    def _fingerprint(self) -> str:
+        digests = [mark.digest() for _, mark in sorted((self._marks or {}).items())]
+        return hashlib.sha256(" ".join(digests).encode()).hexdigest()
+
+    def _step(self, size: int) -> None:
+        """Go on by so many rows of the batch."""
+        if self._marks is not None:
+            for number, data in enumerate(_bytes_of(self._batch, slice(self._at, self._at + size))):
+                self._marks.setdefault(number, Fingerprint()).update(data)
+        self._at, self.row = self._at + size, self.row + size
 
     def go_to(self, place: dict[str, Any]) -> None:
-        """Go on from a place of a reading of the same source; an error if there are fewer rows."""
+        """Go on from a place of a reading of the same source; an error if what is before it has changed."""
         while self.row < int(place["row"]):
             try:
                 self._prepare()
             except StopIteration:
                 rows = counted(self.row, "row")
                 raise OtherFile(f"{self.name} has {rows}, fewer than were read of it ({place['row']:,})") from None
-            step = min(self._size - self._at, int(place["row"]) - self.row)
-            self._at, self.row = self._at + step, self.row + step
+            self._step(min(self._size - self._at, int(place["row"]) - self.row))
+        if self._marks is not None and self._fingerprint() != place["fingerprint"]:
+            raise OtherFile(f"{self.name} has changed where it was read already, in its first {place['row']:,} rows")
 
     def _prepare(self) -> None:
         while self._at == self._size:
@@ -446,10 +463,11 @@ class Batches(Reading):
         return BadRow(self._place_of(row), reason, is_line=False)
 
     def _state(self) -> Any:
-        return self._at, self.row, None if self.table is None else self.table.counts
+        marks = None if self._marks is None else {number: mark.copy() for number, mark in self._marks.items()}
+        return self._at, self.row, None if self.table is None else self.table.counts, marks
 
     def _go_back(self, state: Any) -> None:
-        self._at, self.row, counts = state
+        self._at, self.row, counts, self._marks = state
         if self.table is not None:
             self.table.counts = counts
 
@@ -478,7 +496,7 @@ class Batches(Reading):
             BadRow(self.row + i, fault.reason, fault.column, as_csv(cells(self._at + i)), is_line=False)
             for i, fault in sorted(faults.items())
         )
-        self._at, self.row = self._at + size, self.row + size
+        self._step(size)
         if bad and not self.skip:
             self._bad(bad[0])
             return block
@@ -509,3 +527,16 @@ class Batches(Reading):
         rows = np.flatnonzero(there)
         self._kept = rows.tolist()
         return Block(X[rows], y[rows])
+
+
+def _bytes_of(batch: Any, part: slice) -> Iterator[bytes]:
+    """What stands in some rows of a batch: for each column, or for a block its values, their places and the targets."""
+    columns = batch
+    if isinstance(batch, Block):
+        X = batch.X[part]
+        columns = [X.data, X.indices, np.diff(X.indptr)] if scipy.sparse.issparse(X) else [X]
+        columns, part = [*columns, batch.y[part]], slice(None)
+    for column in columns:
+        cells = column[part]
+        texts = not isinstance(cells, np.ndarray) or cells.dtype.kind in "UO"
+        yield "".join(f"{cell}\0" for cell in cells).encode() if texts else np.ascontiguousarray(cells).tobytes()

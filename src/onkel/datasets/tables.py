@@ -230,7 +230,7 @@ class Table:
         texts = [_stripped(columns[j]) for j in coded]
         goal = columns[self.target]
         y = self._find_bad_targets(goal, faults)
-        dropped = self._find_missing(values, texts, goal, faults)
+        dropped = self._find_missing(values, texts, goal if y is None else None, faults)
         self._find_too_many(coded, texts, faults)
         there = np.ones(n, bool)
         there[sorted(faults)] = False
@@ -290,14 +290,20 @@ class Table:
                 )
 
     def _find_missing(
-        self, values: Floats, texts: list[list[str]], goal: Cells, faults: dict[int, Fault]
+        self, values: Floats, texts: list[list[str]], goal: Cells | None, faults: dict[int, Fault]
     ) -> NDArray[np.bool_]:
-        """Find rows with missing values; returns those that are left out because `missing` says so."""
+        """Find rows with missing values; returns those that are left out because `missing` says so.
+
+        Without a goal, no target is missing.
+        """
         numbers, coded = self._kinds()
         holes = {j: np.isnan(values[:, k]) for k, j in enumerate(numbers)}
         holes |= {j: np.array([not cell for cell in column], bool) for j, column in zip(coded, texts, strict=True)}
         gaps = {j: hole for j, hole in holes.items() if hole.any()}
-        unlabelled = np.array([self.learning and _is_missing(cell) for cell in goal], bool)
+        n = len(values)
+        unlabelled = np.zeros(n, bool)
+        if goal is not None and self.learning:
+            unlabelled = np.array([_is_missing(cell) for cell in goal], bool)
         if self.schema.missing == "drop":
             return np.asarray(np.logical_or.reduce([unlabelled, *gaps.values()]))
         remedy = f"fill it, or leave such rows out by {_option('missing', 'drop')}"
@@ -305,12 +311,12 @@ class Table:
             self._note(faults, i, self.target, f"the target is missing; {remedy}")
         if self.schema.missing is None and gaps:
             counts = listed([f"{self.names[k]} {int(gaps[k].sum())}" for k in sorted(gaps)])
-            among = "" if self.skip else f" (in these {len(goal):,} rows: {counts})"
+            among = "" if self.skip else f" (in these {n:,} rows: {counts})"
             for j in sorted(gaps):
                 reason = f"the value is missing{among}; {self._remedies(j)}"
                 for i in np.flatnonzero(gaps[j]).tolist():
                     self._note(faults, i, j, reason)
-        return np.zeros(len(goal), bool)
+        return np.zeros(n, bool)
 
     def _remedies(self, j: int) -> str:
         """What to do about missing values of a column."""
