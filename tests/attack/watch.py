@@ -24,7 +24,8 @@ from typing import NamedTuple, TextIO
 
 import threadpoolctl
 
-LONGEST = 2.0  # seconds of processor time: a case that takes more hangs, as each is small
+SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")  # slow, and its addresses span terabytes
+LONGEST = 40.0 if SANITIZED else 2.0  # seconds of processor time: a case that takes more hangs, as each is small
 PATIENCE = 30.0  # seconds on the clock, for a case that waits for something that never comes
 ROOM = 6 << 30  # bytes of address space of a child, so that absurd sizes fail instead of filling the machine
 BATCH = 500
@@ -122,7 +123,7 @@ def seconds_of(process: int) -> float:
 def _be_child(run: Case, first: int, stop: int, until: float, pipe: int, stack: TextIO) -> None:
     """Run the cases, and end the process."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # the address sanitizer reserves terabytes
+    if not SANITIZED:
         resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threadpoolctl.threadpool_limits(1)  # OpenMP waits for ever for threads that a fork has not copied
