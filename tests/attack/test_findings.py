@@ -280,3 +280,11 @@ def test_names_of_arrays_stay_in_one_line(tmp_path):
     with pytest.raises(onkel.datasets.DataError, match=r"its arrays are 'X\\n', y") as caught:
         onkel.datasets.readers.read(tmp_path / "t.npz")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("variant", ["I", "II"])
+def test_a_weight_so_small_that_its_product_with_C_is_zero(engine, variant):
+    X, y = stream_for(ALL["PAClassifier"], 20)
+    model = onkel.PAClassifier(variant=variant, C=0.2).fit(X[:-1], y[:-1])
+    model.learn(X[-1:], -np.sign(model.decision_function(X[-1:])), sample_weight=[5e-324])
+    assert model.t_ == 20 and np.isfinite(model.decision_function(X)).all()
