@@ -31,18 +31,21 @@ TARGETS: dict[str, Any] = {
 SHARE = {"models": 0.4, "calls": 0.2, "files": 0.15, "kills": 0.25}  # of the time
 
 
-def attack(target: str, seed: int, count: int, seconds: float) -> tuple[Counter[str], list[watch.Finding]]:
-    """Attack one target with so many cases, or for so long."""
-    made, until = TARGETS[target](seed), time.monotonic() + seconds
-    return made.attack(count, until) if target == "kills" else watch.attack(made, 0, count, until)
+def attack(
+    target: str, seed: int, count: int, seconds: float, folder: Path
+) -> tuple[Counter[str], list[watch.Finding]]:
+    """Attack one target with so many cases, or for so long; findings are kept in the folder."""
+    made, until, kept = TARGETS[target](seed), time.monotonic() + seconds, watch.Kept(folder, target, seed)
+    if target == "kills":
+        return made.attack(count, until, kept)
+    return watch.attack(made, 0, count, until, kept)
 
 
-def _job(job: tuple[str, int, int, float, str]) -> tuple[str, int, Counter[str], list[watch.Finding], float]:
+def _job(job: tuple[str, int, int, float, Path]) -> tuple[str, int, Counter[str], list[watch.Finding], float]:
     target, seed, count, seconds, folder = job
     begun = time.monotonic()
-    outcomes, findings = attack(target, seed, count, seconds)
-    watch.keep(findings, Path(folder), target, seed)
-    return target, seed, outcomes, findings, time.monotonic() - begun
+    outcomes, findings = attack(target, seed, count, seconds, folder)
+    return target, seed, outcomes, list(findings), time.monotonic() - begun
 
 
 def main() -> int:
@@ -50,7 +53,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, help="in all (default: 60, or unlimited with counts)")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--keep", default="build/attack", help="folder for findings")
+    parser.add_argument("--keep", type=Path, default=Path("build/attack"), help="folder for findings")
     parser.add_argument("--again", type=Path, help="run the case of this finding again, in this process")
     for target in TARGETS:
         parser.add_argument(f"--{target}", type=int, help="number of cases")

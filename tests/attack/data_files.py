@@ -49,7 +49,7 @@ class DataFiles:
             try:
                 found.append(reading(path, mixed=compare is None))
             except DataError as error:
-                if str(path) not in str(error) or len(str(error)) < len(str(path)) + 10 or "\n" in str(error):
+                if path.name not in str(error) or len(str(error)) < len(path.name) + 20 or "\n" in str(error):
                     raise Unexpected(f"{reading.__name__} said: {error!r}") from error
         if not found:
             return "refused"

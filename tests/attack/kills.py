@@ -38,10 +38,9 @@ class Kills:
         self.folder = Path(tempfile.mkdtemp(prefix="onkel-attack-"))
         self.table = shell.write_csv(self.folder / "table.csv", rows, seed)
 
-    def attack(self, count: int, until: float) -> tuple[Counter[str], list[Finding]]:
+    def attack(self, count: int, until: float, findings: list[Finding]) -> tuple[Counter[str], list[Finding]]:
         """Chains of kills, until there were so many kills or it is so late."""
         outcomes: Counter[str] = Counter()
-        findings: list[Finding] = []
         chain = 0
         while outcomes["cases"] < count and time.monotonic() < until:
             try:

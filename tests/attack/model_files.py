@@ -126,7 +126,7 @@ def changed(sample: Sample, rng: Any) -> tuple[dict[str, Array], str]:
             if name:
                 change_array(arrays, name, rng)
         else:
-            with contextlib.suppress(RecursionError):  # a config that is nested too deeply to be changed again
+            with contextlib.suppress(RecursionError, OverflowError):  # too deep or too large to be changed again
                 text = changed_text(text, rng)
     return {name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in arrays.items()}, text
 

@@ -262,3 +262,29 @@ def test_names_that_no_file_could_hold_are_refused(engine, name):
     with pytest.raises(ValueError, match="a feature is named"):
         model.learn_one({"a": 1.0, name: 2.0}, 0)
     assert copy.deepcopy(model).n_features_in_ == 1
+
+
+@pytest.mark.parametrize("weight", [1e160, 1.7e308])
+def test_a_weight_whose_square_overflows(engine, weight):
+    """The Python engine raised OverflowError; the native one remembered infinity, and no file of it could be read."""
+    X, y = stream_for(ALL["FOGDClassifier"], 20)
+    model = onkel.FOGDClassifier(components=20).fit(X, y)
+    before = {name: array.tobytes() for name, array in model.state()[0].items()}
+    with pytest.raises(Diverged, match="a sum of squares becomes inf"):
+        model.learn(X[:1], -y[:1] if model.decision_function(X[:1])[0] * y[0] > 1 else y[:1], sample_weight=[weight])
+    assert {name: array.tobytes() for name, array in model.state()[0].items()} == before
+
+
+def test_names_of_arrays_stay_in_one_line(tmp_path):
+    np.savez(tmp_path / "t.npz", **{"X\n": np.ones((2, 2)), "y": np.ones(2)})
+    with pytest.raises(onkel.datasets.DataError, match=r"its arrays are 'X\\n', y") as caught:
+        onkel.datasets.readers.read(tmp_path / "t.npz")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("variant", ["I", "II"])
+def test_a_weight_so_small_that_its_product_with_C_is_zero(engine, variant):
+    X, y = stream_for(ALL["PAClassifier"], 20)
+    model = onkel.PAClassifier(variant=variant, C=0.2).fit(X[:-1], y[:-1])
+    model.learn(X[-1:], -np.sign(model.decision_function(X[-1:])), sample_weight=[5e-324])
+    assert model.t_ == 20 and np.isfinite(model.decision_function(X)).all()

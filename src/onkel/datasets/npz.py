@@ -95,12 +95,13 @@ def _problems(name: str) -> Iterator[None]:
 
 def _names(name: str, there: Sequence[str], target: str) -> list[str]:
     """The names of the arrays to read: the target, and either X or the four parts of a CSR matrix."""
+    known = listed([key if key.isprintable() else repr(key) for key in there])
     if target not in there:
-        raise DataError(f"{name} has no array {target!r} for the target; its arrays are {listed(list(there))}")
+        raise DataError(f"{name} has no array {target!r} for the target; its arrays are {known}")
     if "X" in there:
         return ["X", target]
     if not set(_CSR) <= set(there):
-        raise DataError(f"{name} needs an array X, or {', '.join(_CSR)}; its arrays are {listed(list(there))}")
+        raise DataError(f"{name} needs an array X, or {', '.join(_CSR)}; its arrays are {known}")
     return [*_CSR, target]
 
 

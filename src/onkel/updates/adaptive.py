@@ -10,6 +10,7 @@ import numpy as np
 
 from onkel.core import soundness
 from onkel.core.basis import State
+from onkel.core.errors import Diverged
 from onkel.core.part import Memory, Words
 from onkel.core.run import Run
 from onkel.updates.base import Round, Step, Update, along
@@ -76,12 +77,15 @@ class DistanceOverGradient(Update):
         soundness.nonnegative(state, "update.farthest", "update.squares", "update.rounds")
 
     def step(self, round: Round, memory: Memory) -> Step:
-        slope2 = round.weight**2 * float(round.slope @ round.slope)
+        slope2 = round.weight * round.weight * float(round.slope @ round.slope)
         if slope2 == 0 or round.kxx <= 0:
             return 1.0, None
         farthest = max(memory["farthest"], math.sqrt(max(memory["norm2"], 0.0)))
         squares = memory["squares"] + slope2 * round.kxx
-        rounds = memory["rounds"] + (round.weight * round.kxx) ** 2
+        own = round.weight * round.kxx
+        rounds = memory["rounds"] + own * own
+        if not math.isfinite(squares + rounds):
+            raise Diverged("a sum of squares becomes", squares + rounds)
         eta = max(farthest / math.sqrt(squares), 1 / math.sqrt(rounds))
         coef = along(round.slope, eta * round.weight)
         memory |= {"farthest": farthest, "squares": squares, "rounds": rounds}

@@ -139,7 +139,7 @@ class PassiveAggressive(Update):
 
     def step(self, round: Round, memory: Memory) -> Step:
         v, C = curvature(round, self.divide), self.C * round.weight
-        if v <= 0:
+        if v <= 0 or C == 0:  # C is 0 if the weight is so small
             return 1.0, None
         if self.variant == "II":
             return 1.0, along(round.slope, round.loss / (v + 0.5 / C))
