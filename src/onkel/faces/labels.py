@@ -29,8 +29,8 @@ class Labels:
 
     def __init__(self, classes: Array, declared: bool) -> None:
         self.classes, self.declared = classes, declared
-        # The target of a label is ranks[places[label]]. Places do not change when other labels join, and are shared with
-        # the larger set. So a label that joins costs no pass over a dictionary.
+        # The target of a label is ranks[places[label]]. Places stay when other labels join, and the larger set shares
+        # them. So a label that joins costs no pass over a dictionary.
         two = len(classes) <= 2
         self.places = {label: i for i, label in enumerate(classes.tolist())}
         self.ranks = array("d", [2.0 * i - 1 if two else i for i in range(len(classes))])
