@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from onkel.core.errors import Diverged
 from onkel.core.part import Memory, Words
 from onkel.core.run import Run
 from onkel.updates.base import Round, Step, Update, along
@@ -65,12 +66,14 @@ class DistanceOverGradient(Update):
         return {"norm2": 0.0, "farthest": 0.0, "squares": 0.0, "rounds": 0.0}
 
     def step(self, round: Round, memory: Memory) -> Step:
-        slope2 = round.weight**2 * float(round.slope @ round.slope)
+        slope2 = round.weight * round.weight * float(round.slope @ round.slope)
         if slope2 == 0 or round.kxx <= 0:
             return 1.0, None
         farthest = max(memory["farthest"], math.sqrt(max(memory["norm2"], 0.0)))
         squares = memory["squares"] + slope2 * round.kxx
-        rounds = memory["rounds"] + (round.weight * round.kxx) ** 2
+        rounds = memory["rounds"] + (round.weight * round.kxx) * (round.weight * round.kxx)
+        if not math.isfinite(squares + rounds):
+            raise Diverged("the sum of squared slopes is", squares + rounds)
         eta = max(farthest / math.sqrt(squares), 1 / math.sqrt(rounds))
         coef = along(round.slope, eta * round.weight)
         memory |= {"farthest": farthest, "squares": squares, "rounds": rounds}
