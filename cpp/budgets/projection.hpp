@@ -19,6 +19,7 @@ public:
     template <class T>
     struct Memory : PartMemory {
         Memory(const Spanned& budget, const Run&) : span(budget.inverse_) {}
+        void make_room_for_term() { span.factor.make_room(); }
         void widen(std::size_t) { span.widen(); }
         void save(Store& store) const { span.save(store); }
         void load(const Store& store, std::size_t terms) { span.load(store, terms); }

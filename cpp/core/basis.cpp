@@ -50,6 +50,27 @@ const double* Basis<T>::norms_of(const Pair& pair) const {
 }
 
 template <class T>
+void Basis<T>::make_room_for(const Row<T>& x) {
+    if (tiled_) {
+        capacity_ = std::max({capacity_, columns_, std::size_t{1}});
+        if (n_ % lanes<T> == 0) reserve(tiles_, tiles_.size() + stride());
+        if (sparse_) {
+            if (nonzeros_.size() <= n_) nonzeros_.resize(n_ + 1);
+            nonzeros_[n_].reserve(x.count);
+        }
+        flags_.make_room_for_row();
+    } else {
+        reserve(rows_, n_ + 1);
+        next_.index.reserve(x.count);
+        next_.values.reserve(x.count);
+    }
+    for (const auto& column : named_) {
+        for (auto& values : column->values) reserve(values, n_ + 1);
+    }
+    for (Norms& n : norms_) reserve(n.values, padded(n_ + 1));
+}
+
+template <class T>
 void Basis<T>::append(Row<T> x) {
     if (tiled_) {
         capacity_ = std::max({capacity_, columns_, std::size_t{1}});
@@ -59,14 +80,15 @@ void Basis<T>::append(Row<T> x) {
         if (sparse_) store_nonzeros(x);
         flags_.append(x);
     } else {
-        SparseRow row;
+        next_.index.clear();
+        next_.values.clear();
         for (std::size_t e = 0; e < x.count; ++e) {
             if (x.values[e] != 0) {
-                row.index.push_back(x.index ? x.index[e] : static_cast<std::int32_t>(e));
-                row.values.push_back(x.values[e]);
+                next_.index.push_back(x.index ? x.index[e] : static_cast<std::int32_t>(e));
+                next_.values.push_back(x.values[e]);
             }
         }
-        rows_.push_back(std::move(row));
+        rows_.push_back(std::move(next_));
     }
     ++n_;
     for (const auto& column : named_) {

@@ -89,6 +89,8 @@ public:
     // Keep norms, so that sparse examples are cheap to compare in this way; to be called before the first row.
     void prepare(const Pair& pair);
 
+    // Allocates what `append` of this row needs, so that it cannot fail for want of memory.
+    void make_room_for(const Row<T>& x);
     void append(Row<T> x);                  // named values start at zero
     void remove(std::size_t i);             // the last row takes its place
     void replace(std::size_t i, Row<T> x);  // the same, then x is appended
@@ -152,6 +154,7 @@ private:
     Flags<T> flags_;                                   // of rows in tiles
     std::vector<std::vector<std::int32_t>> nonzeros_;  // of rows in tiles, where examples come sparse
     std::vector<SparseRow> rows_;                      // where there are no tiles
+    SparseRow next_;                                   // room for the row that may be appended next
     std::vector<SparseRow> becoming_;                  // from `make_room` to `widen`: the rows, if tiles end
     std::vector<std::unique_ptr<Column>> named_;
     std::vector<Norms> norms_;

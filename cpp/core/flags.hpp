@@ -57,6 +57,10 @@ public:
     // An upper bound: no stored row has more ones.
     std::size_t most() const { return most_; }
 
+    void make_room_for_row() {
+        if (n_ % lanes<T> == 0) reserve(tiles_, tiles_.size() + stride());
+        reserve(non_binary_, non_binary_.size() + words());
+    }
     void append(const Row<T>& x) {
         if (n_ % lanes<T> == 0) tiles_.resize(tiles_.size() + stride());
         non_binary_.resize(non_binary_.size() + words());

@@ -7,6 +7,7 @@
 
 #include "core/errors.hpp"
 #include "core/simd.hpp"
+#include "core/vectors.hpp"
 
 namespace onkel {
 
@@ -152,17 +153,24 @@ constexpr double ridge = 1e-15;  // as RIDGE in onkel/core/linalg.py
 void Factor::reserve(std::size_t n) {
     if (n <= capacity_) return;
     const std::size_t wider = std::max<std::size_t>({2 * capacity_, n, 64});
-    const auto grow = [&](std::vector<double>& table) {
+    const auto grown_from = [&](const std::vector<double>& table) {
         std::vector<double> grown(wider * wider);
         for (std::size_t i = 0; i < capacity_; ++i) {
             std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(i * capacity_), capacity_,
                         grown.begin() + static_cast<std::ptrdiff_t>(i * wider));
         }
-        table = std::move(grown);
+        return grown;
     };
-    grow(columns_);
-    if (inverse_) grow(rows_);
+    std::vector<double> columns = grown_from(columns_);
+    if (inverse_) rows_ = grown_from(rows_);  // from here on nothing is allocated
+    columns_ = std::move(columns);
     capacity_ = wider;
+}
+
+void Factor::make_room() {
+    reserve(n() + 1);
+    onkel::reserve(slots_, n() + 1);
+    if (inverse_) onkel::reserve(squares_, n() + 1);
 }
 
 double Factor::forward(const double* k, double kxx) {

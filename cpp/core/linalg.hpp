@@ -51,6 +51,8 @@ public:
     // cannot be told from rounding.
     double project(const double* k, double kxx, double* d);
 
+    // Allocates what another term needs.
+    void make_room();
     // A term enters at the next slot; it must be linearly independent of the others.
     void append(const double* k, double kxx);
     // The same for the example of the last call of `project`; nothing may have changed since.

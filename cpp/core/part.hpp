@@ -29,6 +29,7 @@ struct PartMemory {
     PartMemory() = default;
     template <class Part>
     PartMemory(const Part&, const Run&) {}
+    void make_room_for_term() {}
     void make_room(std::size_t /*columns*/) {}
     void widen(std::size_t /*columns*/) {}
     void make_places(std::size_t /*count*/) {}

@@ -72,6 +72,10 @@ public:
     virtual void remove_from_average() = 0;
     // Refuse a factor that would take coefficients out of range.
     virtual void check_scale(double factor) const = 0;
+    // Refuse a step that is out of range.
+    virtual void check_step(const double* /*coef*/) const {}
+    // Allocates what the tables need for a new term at x, before the round changes anything.
+    virtual void make_room_for(Row<T> /*x*/) {}
     virtual void move(double shrink, const Proposal<T>& proposal) = 0;
 
     // New features: there are `columns` now, and `map` is drawn for those that are new (null: nothing is drawn).

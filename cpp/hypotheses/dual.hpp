@@ -82,6 +82,7 @@ public:
         weights_.check_scale(factor);
     }
 
+    void make_room_for(Row<T> x) override { terms_.make_room_for(x); }
     void move(double factor, const Proposal<T>& proposal) override {
         terms_.shrink(factor);
         weights_.shrink(factor);

@@ -107,13 +107,13 @@ public:
 
     bool empty() const { return false; }
     void check_coefficients(double factor) const { this->check_each(coef_, factor, refuse_too_large); }
+    void check_step(const double* coef) const override {
+        for (std::size_t o = 0; o < outputs; ++o) refuse_too_large(coef[o] / scale);
+    }
     void fold() { this->fold_into(coef_, averages() ? &base_ : nullptr); }
 
     void move(double factor, const Proposal<T>& proposal) override {
-        if (proposal.coef) {
-            refuse_steps(proposal);
-            if (map_->adapts()) adapt(proposal);
-        }
+        if (proposal.coef && map_->adapts()) adapt(proposal);
         shrink(factor);
         if (proposal.steps) {
             for (std::size_t o = 0; o < outputs; ++o) add_each(o, proposal.steps + o * features());
@@ -179,9 +179,6 @@ private:
         if (!(std::abs(c) < (sizeof(T) == sizeof(float) ? 1e30 : 1e150))) {
             throw Diverged("a weight becomes", c);
         }
-    }
-    void refuse_steps(const Proposal<T>& proposal) const {
-        for (std::size_t o = 0; o < outputs; ++o) refuse_too_large(proposal.coef[o] / scale);
     }
 
     void adapt(const Proposal<T>& proposal) {

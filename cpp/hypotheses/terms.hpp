@@ -33,6 +33,8 @@ public:
     virtual void insert(Terms<T>& f, const Proposal<T>& proposal) = 0;
     // Is it certain that none of the n terms will be removed any more? Then large blocks of examples pay.
     virtual bool keeps_terms(std::size_t n) const = 0;
+    // Allocates what another term needs, before the round changes anything.
+    virtual void make_room_for_term() = 0;
     // New features, as in `Function`.
     virtual void make_room(std::size_t columns) = 0;
     virtual void widen(std::size_t columns) = 0;
@@ -50,6 +52,7 @@ public:
 
     void insert(Terms<T>& f, const Proposal<T>& proposal) override { part_.insert(f, proposal, memory_); }
     bool keeps_terms(std::size_t n) const override { return part_.keeps_terms(n, memory_); }
+    void make_room_for_term() override { memory_.make_room_for_term(); }
     void make_room(std::size_t columns) override { memory_.make_room(columns); }
     void widen(std::size_t columns) override { memory_.widen(columns); }
     void join(const Places& at) override { memory_.join(at); }
@@ -271,6 +274,11 @@ public:
         }
     }
 
+    void make_room_for(Row<T> x) override {
+        basis.make_room_for(x);
+        if (this->run_.average == Average::all) dead.make_room_for(x);
+        budget_->make_room_for_term();
+    }
     void move(double factor, const Proposal<T>& proposal) override {
         shrink(factor);
         const bool refused = proposal.round.room <= 0 && n() == 0;  // there is no term to remove

@@ -86,7 +86,7 @@ public:
                 weighting_->weights(memory.losses, m_, th_.data());
                 combine(s, counts ? drawn(memory.combination) : th_.data(), combined + i * outputs_);
                 if (!counts) continue;
-                for (std::size_t j = 0; j < m_; ++j) memory.losses[j] += loss_of(y[i], s + j * outputs_);
+                for (std::size_t j = 0; j < m_; ++j) add_loss(memory.losses[j], loss_of(y[i], s + j * outputs_), i);
                 ++memory.t;
             }
         }
@@ -142,7 +142,7 @@ private:
             room += before - static_cast<double>(learners_[j]->n());
         }
         combine(scores_.data(), drawn(memory.combination), combined);
-        for (std::size_t j = 0; j < m_; ++j) memory.losses[j] += round_losses_[j];
+        for (std::size_t j = 0; j < m_; ++j) add_loss(memory.losses[j], round_losses_[j], i);
         ++memory.t;
     }
 
@@ -191,6 +191,13 @@ private:
 
     // The loss of a component with these scores.
     double loss_of(double y, const double* s) { return weighting_->loss(y, s, outputs_, slope_.data()); }
+
+    static void add_loss(double& total, double loss, std::size_t row) {
+        total += loss;
+        if (!std::isfinite(total)) {  // no weights follow from infinity
+            throw Diverged("the summed loss of a component is", total, static_cast<std::ptrdiff_t>(row));
+        }
+    }
 
     // Calls each(j) for every component, on jobs_ threads. The first exception is thrown after all threads have ended.
     template <class Each>

@@ -139,9 +139,13 @@ public:
         bool counted = false;
         try {
             const Step step = update_->step(now, coef_.data());
+            if (step.shrink != 1) f_->check_scale(step.shrink);
+            if (step.moves) {
+                f_->check_step(coef_.data());
+                f_->make_room_for(x);
+            }
             const bool each = step.moves && per_weight_;
             if (each) update_->step_each(coef_.data(), k_, f_->features(), outputs(), steps_.data());
-            if (step.shrink != 1) f_->check_scale(step.shrink);
             t_ += 1;
             counted = true;
             if (averages()) f_->add_to_average();
@@ -149,11 +153,11 @@ public:
             const Proposal<T> proposal{now, x, k_, coef, work_, each ? steps_.data() : nullptr};
             on_f([&](auto& f) { f.move(step.shrink, proposal); });
         } catch (Diverged& error) {
-            if (counted) {
-                t_ -= 1;
-                if (averages()) f_->remove_from_average();
-            }
+            take_back(counted);
             error.row = static_cast<std::ptrdiff_t>(i);
+            throw;
+        } catch (...) {
+            take_back(counted);
             throw;
         }
     }
@@ -246,6 +250,14 @@ private:
         Learner& learner;
         ~DropBlock() { learner.drop_block(); }
     };
+
+    // Undoes what a round changed before it failed.
+    void take_back(bool counted) {
+        update_->take_back();
+        if (!counted) return;
+        t_ -= 1;
+        if (averages()) f_->remove_from_average();
+    }
 
     // Calls a member of f, in every round. Usually f is a `Terms`: as this class is final, the call is not virtual.
     template <class Call>

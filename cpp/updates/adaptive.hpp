@@ -102,7 +102,7 @@ public:
         const double squares = memory.squares + slope * round.kxx;
         const double own = round.weight * round.kxx;
         const double rounds = memory.rounds + own * own;
-        if (!std::isfinite(squares + rounds)) throw Diverged("a sum of squares becomes", squares + rounds);
+        if (!std::isfinite(squares + rounds)) throw Diverged("the sum of squared slopes is", squares + rounds);
         const double eta = std::max(farthest / std::sqrt(squares), 1 / std::sqrt(rounds));
         const bool moves = along(round, eta * round.weight, coef);
         memory.farthest = farthest;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "core/errors.hpp"
 #include "core/part.hpp"
@@ -46,6 +47,8 @@ class RunningUpdate {
 public:
     virtual ~RunningUpdate() = default;
     virtual Step step(const Round& round, double* coef) = 0;
+    // Undoes the last `step`, as the round was not learned.
+    virtual void take_back() = 0;
     // Where each weight has a step of its own: turns the direction coef z into steps (outputs, features).
     virtual void step_each(const double* coef, const T* z, std::size_t features, std::size_t outputs,
                            double* steps) = 0;
@@ -67,9 +70,15 @@ struct UpdateTraits {
 template <class Part, class T>
 class UpdateWithMemory final : public RunningUpdate<T> {
 public:
-    UpdateWithMemory(const Part& part, const Run& run) : part_(part), memory_(part_, run) {}
+    UpdateWithMemory(const Part& part, const Run& run) : part_(part), memory_(part_, run), before_(memory_) {}
 
-    Step step(const Round& round, double* coef) override { return part_.step(round, coef, memory_); }
+    Step step(const Round& round, double* coef) override {
+        if constexpr (few_numbers) before_ = memory_;
+        return part_.step(round, coef, memory_);
+    }
+    void take_back() override {
+        if constexpr (few_numbers) memory_ = before_;
+    }
     void step_each(const double* coef, const T* z, std::size_t features, std::size_t outputs, double* steps) override {
         part_.step_each(coef, z, features, outputs, steps, memory_);
     }
@@ -80,8 +89,13 @@ public:
     void load(const Store& store) override { memory_.load(store); }
 
 private:
+    using Memory = typename Part::Memory;
+    // Others change in `step_each` alone, after which a round cannot fail any more.
+    static constexpr bool few_numbers = std::is_trivially_copyable_v<Memory>;
+
     const Part part_;
-    typename Part::Memory memory_;
+    Memory memory_;
+    Memory before_;
 };
 
 // Each update defines `step(round, coef, memory)`; the members below are defaults.

@@ -13,6 +13,7 @@ PUBLIC = {
         *("algorithms", "datasets", "evaluation", "papers"),
     ),
     "onkel.core.errors": ("Diverged",),
+    "onkel.core.limits": ("use_limits",),
     "onkel.core.version": ("__version__",),
     "onkel.hypotheses": ("Expansion", "Features"),
     "onkel.learners.learner": ("Learner",),

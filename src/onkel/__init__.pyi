@@ -96,6 +96,7 @@ from onkel.algorithms.sampling import SPAClassifier as SPAClassifier
 from onkel.algorithms.sampling import SPARegressor as SPARegressor
 from onkel.algorithms.sampling import SparseKLRClassifier as SparseKLRClassifier
 from onkel.core.errors import Diverged as Diverged
+from onkel.core.limits import use_limits as use_limits
 from onkel.core.version import __version__ as __version__
 from onkel.evaluation.prequential import evaluate as evaluate
 from onkel.evaluation.race import race as race

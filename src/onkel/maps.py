@@ -82,6 +82,14 @@ class Map(Part):
         """The random numbers of a run whose columns have these keys."""
         raise NotImplementedError
 
+    def numbers(self, columns: int) -> float:
+        """About how many numbers are drawn for so many columns."""
+        return float(self.components) * max(columns, 1)
+
+    def memory(self, columns: int) -> float:
+        """About how many bytes it takes to draw them: there are four copies of each number for a moment."""
+        return 32 * self.numbers(columns)
+
     def draw_more(self, columns: int, keys: Array, seed: int) -> Drawn:
         """The random numbers that a run with `columns` columns needs to go on with columns of these keys.
 
@@ -270,6 +278,10 @@ class Rotated(Map):
         size = max(16, 1 << max(columns - 1, 0).bit_length())
         return -(-self.components // size), size
 
+    def numbers(self, columns: int) -> float:
+        blocks, size = self.blocks(columns)
+        return 6.0 * blocks * size
+
     def twin_fields(self, run: Any, draws: Mapping[Any, Any]) -> dict[str, Any]:
         fields = super().twin_fields(run, draws)
         return fields if "directions" in fields else fields | {"components": self.components, "columns": run.columns}
@@ -299,6 +311,9 @@ class Orthogonal(Rotated):
     """
 
     structured: bool = False
+
+    def numbers(self, columns: int) -> float:
+        return super().numbers(columns) if self.structured else Map.numbers(self, columns)
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:

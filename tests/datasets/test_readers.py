@@ -53,7 +53,7 @@ def same(rows: Rows, others: Rows) -> bool:
         "+1 1:1\r\n\r\n-1\t2:2 \r\n",  # from elsewhere
         "# a comment\n1 qid:7 3:1 # another\n\n-1#nothing\n0.5",  # no end of line at the end
         "1 3:3 1:1 2:2\n",  # any order
-        "1 0000000000001:1 2147483646:2\n",
+        "1 0000000000001:1 21474836:2\n",
         "1 1:0.1000000000000000055511151231257827 2:1e300 3:1e-300 4:123456789012345678901234567890\n",
         "1 1:1e-400 2:-0 3:00012 4:9007199254740993 5:2.2250738585072014e-308 6:4.35 7:0.1e23\n",
         "",
@@ -159,9 +159,9 @@ def test_libsvm_columns_from_zero(tmp_path: Path, engine: str) -> None:
         ("1 1:1e999", "the value of column 1, '1e999', is too large"),
         ("nan 1:1", "the target is 'nan', which is not finite"),
         ("1,2 1:1", "the target, '1,2', is not a number"),
-        ("1 99999999999:1", "column '99999999999' is larger than 2,147,483,646"),
+        ("1 99999999999:1", "column '99999999999' is beyond the limit of 100,000,000"),
         ("1 2:1 1:1 2:1", "column 2 comes twice"),
-        (f"1 {'9' * 5000}:1", "column '9{40}'... is larger than 2,147,483,646"),
+        (f"1 {'9' * 5000}:1", "column '9{40}'... is beyond the limit of 100,000,000"),
         ("\0\0\0 1:1", r"the target, '\\x00\\x00\\x00', is not a number"),
     ],
 )

@@ -201,6 +201,29 @@ def test_divergence_keeps_what_was_known(engine, name):
         assert all(np.isfinite(a).all() for a in model.state()[0].values())
 
 
+@REGRESSORS
+def test_extreme_targets_and_weights_are_learned_or_change_nothing(engine, name):
+    X, y = stream_for(ESTIMATORS[name], 40)
+    for size in (1e75, 1e100, 1e150, 1e155, 1e200, -1e308):
+        model = make(name)
+        learn(model, X, y)
+        weight = abs(size)
+        for call in (
+            lambda: model.learn(X[:1], [size]),  # noqa: B023
+            lambda: model.learn_one(X[0], size),  # noqa: B023
+            lambda: model.learn_one(X[0], 1.0, weight),  # noqa: B023
+            lambda: model.learn(X[:1], [1.0], sample_weight=[weight]),  # noqa: B023
+        ):
+            before, t = snapshot(model), model.t_
+            try:
+                call()
+            except (ValueError, Diverged):
+                assert model.t_ == t
+                assert snapshot(model) == before
+            assert np.isfinite(model.predict(X)).all()
+            assert all(np.isfinite(a).all() for a in model.state()[0].values() if a.dtype.kind == "f")
+
+
 def test_divergence_names_the_row(engine):
     X, y = stream_for(ESTIMATORS["KLMSRegressor"], 300)
     model = onkel.KLMSRegressor(eta=1e6)

@@ -163,7 +163,8 @@ def test_names_leave_a_model_whose_table_they_made_sparse(engine, name, known, m
         def diverges(*_):
             raise Diverged("the score is", 1e200)
 
-        patch.setattr(type(model._learned), "_learn", diverges)
+        for verb in ("_learn", "learn_as_it_is"):
+            patch.setattr(type(model._learned), verb, diverges)
         with pytest.raises(Diverged):
             model.learn_one({f"new{j}": 1.0 for j in range(10)} | {"x0": 1.0}, 9 if classes else 1.0)
     assert snapshot(model) == before

@@ -5,15 +5,21 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from models import assert_same, declared, every_estimator, make, part
+from models import arrays_of, assert_same, declared, every_estimator, make, part, snapshot
 from streams import EVERY, learn, stream_for
 
 import onkel
 from onkel.core.errors import Diverged, Interrupted
 from onkel.faces.learned import Learned
+from onkel.learners.hedge import Hedge
+from onkel.learners.journal import Journal
+from onkel.learners.weighting import ByLoss
+from onkel.losses import Squared
+from onkel.updates import Update
 
 INSIDE = str(Path(onkel.__file__).parent)
 ROWS = 60
@@ -54,8 +60,8 @@ def lines_of(model, X, y):
     return -1 - count.left
 
 
-@every_estimator
-def test_an_interrupted_call_leaves_a_prefix(engine, name):
+def interrupted(name, moments):
+    """Interrupt a call at so many random lines: the model is that of a prefix, and goes on like it."""
     X, y = stream_for(EVERY[name], ROWS)
     half = ROWS // 2
     first, rest = (X[:half], part(y, slice(half))), (X[half:], part(y, slice(half, ROWS)))
@@ -64,7 +70,7 @@ def test_an_interrupted_call_leaves_a_prefix(engine, name):
     learn(timed, *first, **classes)
     lines = lines_of(timed, *rest)
     rng = np.random.default_rng(len(name))
-    for moment in rng.integers(1, lines, 3):
+    for moment in rng.integers(1, lines, moments):
         model, fresh = make(name), make(name)
         learn(model, *first, **classes)
         interrupt = Interrupt(int(moment))
@@ -81,6 +87,85 @@ def test_an_interrupted_call_leaves_a_prefix(engine, name):
             for one in (model, fresh):
                 learn(one, X[t:], part(y, slice(t, ROWS)), **classes)
         assert_same(model, fresh)
+
+
+@every_estimator
+def test_an_interrupted_call_leaves_a_prefix(engine, name):
+    interrupted(name, 3)
+
+
+@pytest.mark.slow
+@every_estimator
+def test_a_call_interrupted_at_many_moments_leaves_a_prefix(engine, name):
+    interrupted(name, 12)
+
+
+class FailsAtRow(Update):
+    """A gradient step that fails in one round."""
+
+    row: int = 5
+    traits: ClassVar = ()
+
+    def start(self, run):
+        return {"rounds": 0}
+
+    def step(self, round, memory):
+        memory["rounds"] += 1
+        if round.t == self.row + 1:
+            raise ValueError("a slip")
+        return 1.0, -0.1 * round.slope
+
+
+@pytest.mark.parametrize("rows", [10, 200])
+@pytest.mark.parametrize("failing", [0, 5, 7])
+def test_rows_before_one_that_fails_count(rows, failing):
+    X, y = stream_for(EVERY["OGDRegressor"], rows)
+    model, fresh = (onkel.ComposedRegressor(update=FailsAtRow(row)) for row in (failing + 2, 10**6))
+    model.learn(X[:2], y[:2])
+    with pytest.raises(ValueError, match="a slip") as caught:
+        model.learn(X[2:], y[2:])
+    assert caught.value.__notes__[0].startswith(f"{failing} of {rows - 2} rows were learned")
+    scores = fresh.learn(X[: failing + 2], y[: failing + 2])
+    np.testing.assert_array_equal(caught.value.scores, scores[2:])
+    assert arrays_of(model) == arrays_of(fresh)
+
+
+@pytest.mark.parametrize("failing", [0, 5])
+def test_rows_before_one_that_fails_in_a_component_count(failing):
+    X, y = stream_for(EVERY["OGDRegressor"], 40)
+
+    def pool(row):
+        learners = [
+            onkel.Learner(onkel.Expansion(), Squared(), FailsAtRow(10**6 if i != 1 else row), columns=4)
+            for i in range(3)
+        ]
+        return Hedge(learners, weighting=ByLoss(), vote=False)
+
+    engine, fresh = pool(failing), pool(10**6)
+    journal = Journal(np.arange(4, dtype=np.uint64))
+    with pytest.raises(ValueError, match="a slip"):
+        engine.learn(X, y)
+    assert [learner.t for learner in engine.learners] != [failing] * 3  # torn
+    scores = journal.ended(pool(failing), X, y, None)
+    assert journal.rows_learned == len(scores) == failing
+    again = journal.replay(pool(10**6))
+    if failing:
+        fresh.learn(X[:failing], y[:failing])
+    one, two = again.state(), fresh.state()
+    assert all(np.array_equal(one[name], two[name]) for name in two)
+
+
+def test_a_state_is_saved_so_often_that_an_interrupt_is_soon_over():
+    """The rows since the saved state take at most as long as fifty states, or one block."""
+    X, y = stream_for(EVERY["OM2Classifier"], 400)
+    model = onkel.OM2Classifier()
+    clock = time.perf_counter()
+    model.learn(X, y)
+    learning = time.perf_counter() - clock
+    clock = time.perf_counter()
+    model._learned.engine.state()
+    saving = time.perf_counter() - clock
+    assert model._learned._journal.since_kept < len(X) or learning < 200 * saving
 
 
 @pytest.mark.parametrize("rows", [1, 7, 200, 1000])
@@ -189,8 +274,8 @@ def test_a_part_that_fails_in_mid_stream_leaves_the_rows_before():
     model = onkel.ComposedRegressor(hypothesis=onkel.Expansion(budget=Breaks(10)))
     with pytest.raises(ZeroDivisionError, match="a slip") as caught:
         model.learn(X, y)
-    assert caught.value.__notes__[0].startswith("16 of 60 rows were learned")  # those of the blocks before
-    assert model.t_ == len(caught.value.scores) == 16
+    assert caught.value.__notes__[0].startswith("29 of 60 rows were learned")
+    assert model.t_ == len(caught.value.scores) == 29
     model = onkel.ComposedRegressor(hypothesis=onkel.Expansion(budget=Breaks(10)))
     for i in range(29):
         model.learn_one(X[i], y[i])
@@ -199,3 +284,35 @@ def test_a_part_that_fails_in_mid_stream_leaves_the_rows_before():
         model.learn_one(X[29], y[29])
     assert model.t_ == 29
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "weight"),
+    [
+        ("SparseKLRClassifier", {}, 1e200),
+        ("SparseKLRClassifier", {"R": 5.0, "average": True}, 1e200),
+        ("OSKLClassifier", {"eta": 1e200}, 1.0),
+        ("OSKLRegressor", {"eta": 1e200, "average": True}, 1.0),
+    ],
+)
+def test_a_draw_of_a_round_that_diverges_is_taken_back(engine, name, params, weight):
+    """A sampled step draws its number before it is too large: the next round draws the same one."""
+    X, y = stream_for(EVERY[name], 60)
+    model, fresh = (EVERY[name](**params) for _ in range(2))
+    for one in (model, fresh):
+        one.begin(X, y)
+    failed, learned = 0, []
+    for i in range(60):
+        before = snapshot(model)
+        w = weight if i % 2 else 1.0
+        try:
+            model.learn_one(X[i], y[i], w)
+        except Diverged:
+            failed += 1
+            assert snapshot(model) == before
+        else:
+            learned.append((X[i], y[i], w))
+    assert failed > 3 and len(learned) > 3
+    for row in learned:
+        fresh.learn_one(*row)
+    assert_same(model, fresh)

@@ -76,6 +76,7 @@ def rows_between(X: Any, start: int, stop: int) -> Any:
     """The rows from `start` to before `stop`. The values of a CSR matrix are not copied; its own slices copy them."""
     if not sp.issparse(X):
         return X[start:stop]
+    stop = min(stop, X.shape[0])
     first, last = X.indptr[start], X.indptr[stop]
     parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
     return sp.csr_array(parts, shape=(stop - start, X.shape[1]))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_COLUMNS = 2**31 - 2
+from onkel.core.limits import limits
 
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _QUERY = re.compile(rb"qid:\d+")
@@ -94,11 +94,12 @@ def _pair(line: int, word: bytes, base: int) -> tuple[int, float]:
     column, colon, value = word.partition(b":")
     if not colon or not column.isdigit():
         raise TextError(line, f"{shown(word)} is no pair column:value; a line is 'target column:value ...'")
-    number = int(column) if len(column.lstrip(b"0")) < 11 else MOST_COLUMNS + 2
+    number = int(column) if len(column.lstrip(b"0")) < 19 else 10**18
     if number < base:
         raise TextError(line, "column 0, where columns were counted from 1 so far; in Python pass zero_based=True")
-    if number - base > MOST_COLUMNS:
-        raise TextError(line, f"column {shown(column)} is larger than {MOST_COLUMNS:,}; number columns without gaps")
+    if number - base >= (most := min(limits().features, 2**31 - 1)):
+        remedy = "number columns without gaps, or allow more: with onkel.use_limits(features=...)"
+        raise TextError(line, f"column {shown(column)} is beyond the limit of {most:,} columns; {remedy}")
     return number - base, _number(line, value, f"the value of column {number}")
 
 

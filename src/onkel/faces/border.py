@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from onkel.core.errors import NotFinite
+from onkel.core.limits import limits
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -130,8 +131,7 @@ def settle(X: Any) -> Any:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        if X.shape[1] > np.iinfo(np.int32).max:
-            raise ValueError(f"X has {X.shape[1]} columns; at most 2^31 - 1 are supported: hash the features to fewer")
+        limits().check("features", X.shape[1], "the number of columns of X is")
     refuse_non_finite(X)
     return X
 

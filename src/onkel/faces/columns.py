@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from onkel.core.growing import Growing
+from onkel.core.limits import limits
 from onkel.core.part import from_plain, to_plain
 from onkel.faces import border
 from onkel.maps import keys_of
@@ -60,6 +61,7 @@ class Columns:
     """
 
     def __init__(self, count: int, names: list[Any] | None, grows: bool, owner: str) -> None:
+        refuse_flood(count, names or ())
         self.count, self.names, self.grows, self.owner = count, names, grows, owner
         self.index = {name: i for i, name in enumerate(names or ())}
         self._keys = Growing(keys_of(names) if names else np.arange(count, dtype=np.uint64))
@@ -95,8 +97,11 @@ class Columns:
 
     def keys_with(self, more: Any) -> Growing:
         """The keys of these columns and of further ones: `more` are their names, or the number of unnamed ones."""
-        keys = np.arange(self.count, self.count + more, dtype=np.uint64) if isinstance(more, int) else keys_of(more)
-        return self._keys.plus(keys)
+        if isinstance(more, int):
+            refuse_flood(self.count + more, ())
+            return self._keys.plus(np.arange(self.count, self.count + more, dtype=np.uint64))
+        refuse_flood(self.count + len(more), more)
+        return self._keys.plus(keys_of(more))
 
     def add(self, more: Any, keys: Growing) -> None:
         """Append columns; `keys` are those that `keys_with` returned for them."""
@@ -210,6 +215,13 @@ class Columns:
         if names is not None and len(made.index) != count:
             raise ValueError("two of its features have the same name")
         return made
+
+
+def refuse_flood(count: int, names: Iterable[Any]) -> None:
+    """Raise TooMany if there would be too many columns, or if a name is too long."""
+    limits().check("features", count, "the number of features would be")
+    longest = max((len(name) for name in names if isinstance(name, str)), default=0)
+    limits().check("length", longest, "the length of a feature name is")
 
 
 def cast(X: Any, dtype: Any) -> Any:

@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from onkel.core import optional
 from onkel.core.basis import State
 from onkel.core.errors import Refused
+from onkel.core.limits import TooMany
 from onkel.core.part import Part, refuse_ignored, to_plain
 from onkel.core.state import write
 from onkel.faces import border, river
@@ -136,6 +137,8 @@ class Estimator(Attributes, BaseEstimator):  # type: ignore[misc]
             return self._engine(run, outputs, keys)
         except Refused as error:
             raise self._in_own_words(error) from error
+        except TooMany:
+            raise
         except ValueError as error:
             raise ValueError(f"{type(self).__name__}: {error}") from error
 

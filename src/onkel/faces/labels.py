@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from onkel.core.limits import limits
 from onkel.faces import border
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -32,9 +33,10 @@ class Labels:
     """
 
     def __init__(self, classes: Array, declared: bool) -> None:
+        refuse_flood(len(classes), classes)
         self.classes, self.declared = classes, declared
-        # The target of a label is ranks[places[label]]. Places do not change when other labels join, and are shared
-        # with the larger set. So a label that joins costs no pass over a dictionary.
+        # The target of a label is ranks[places[label]]. Places stay when other labels join, and the larger set shares
+        # them. So a label that joins costs no pass over a dictionary.
         two = len(classes) <= 2
         self.places = {label: i for i, label in enumerate(classes.tolist())}
         self.ranks = array("d", [2.0 * i - 1 if two else i for i in range(len(classes))])
@@ -66,6 +68,7 @@ class Labels:
 
     def _with(self, more: Array) -> Labels:
         """These labels, three or more, and further ones of their kind."""
+        refuse_flood(len(self) + len(more), more)
         classes = self.classes.astype(np.result_type(self.classes, more), copy=False)
         at = np.searchsorted(classes, more)
         labels = Labels(self.classes[:0], self.declared)
@@ -167,6 +170,14 @@ def _union(old: Array, more: Array) -> Array:
 
 
 # -- input validation
+
+
+def refuse_flood(count: int, labels: Array) -> None:
+    """Raise TooMany if there would be too many classes, or if a label is too long."""
+    limits().check("classes", count, "the number of classes would be")
+    if labels.dtype.kind in "UO" and labels.size:
+        longest = int(np.strings.str_len(labels).max()) if labels.dtype.kind == "U" else max(map(len, labels))
+        limits().check("length", longest, "the length of a label is")
 
 
 def as_labels(y: Any, X: Any) -> Array:

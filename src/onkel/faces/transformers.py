@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from onkel.core.limits import refuse_memory
 from onkel.core.part import Memory
 from onkel.core.run import Run
 from onkel.faces import border
@@ -108,6 +109,7 @@ class _Random(Transformer):
         keys = np.arange(X.shape[1], dtype=np.uint64) if names is None else keys_of(names)
         self.map_ = self._map(as_kernel(self.kernel).resolve(X.shape[1]))
         run = Run(1, keys, X.dtype, sp.issparse(X), False, self._seed())
+        refuse_memory(self.map_.memory(len(keys)))
         self._drawn: Drawn = self.map_.draw(keys, run.seed)
         self._learned = self._memory(self.map_, run)
         self._n_features_out = self.map_.size

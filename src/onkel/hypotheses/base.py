@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onkel.core.basis import Row, State
+from onkel.core.basis import DENSE_COLUMNS, Row, State
 from onkel.core.errors import Diverged, sane
+from onkel.core.limits import refuse_memory
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
 from onkel.core.run import Run
@@ -62,6 +63,13 @@ class Hypothesis(Part):
     def check_state(self, state: State, run: Run) -> None:
         """Raise ValueError if the state is not that of such a function: see `core.soundness`."""
         raise NotImplementedError
+
+    def refuse_too_large(self, run: Run, terms: int = 0) -> None:
+        """Raise TooMany if a function with so many terms would need more memory than the limit."""
+        drawn = sum(map.memory(run.columns) for map in self.maps)
+        numbers = (sum(map.size for map in self.maps) + terms) * run.outputs * (2 if run.average else 1)
+        dense = terms * run.columns if not run.sparse or run.columns <= DENSE_COLUMNS else 0
+        refuse_memory(drawn + 8 * numbers + run.dtype.itemsize * dense)
 
     # -- what is in a state; each method returns None if the state has nothing of the kind
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 
 from onkel.core import soundness
-from onkel.core.basis import Basis, Row, State, Totals, rows, rows_of
+from onkel.core.basis import Basis, Pair, Row, State, Totals, rows, rows_between, rows_of
 from onkel.core.errors import Diverged, TooLarge
 from onkel.core.outputs import Joining
 from onkel.core.part import Memory, Part, Words
@@ -207,9 +208,21 @@ class Groups(OnBasis):
     # -- scoring
 
     def check(self, X: Any) -> None:
-        for i, x in enumerate(rows(X)):
-            if not np.isfinite(diagonal := self._raw_diagonal(x)).all():
-                raise TooLarge("k(x, x) =", diagonal.max(), "for the kernels", i)
+        if not self._varied.any():
+            return
+        for start in range(0, X.shape[0], 1024):  # many rows at once: a call checks all its rows before the first
+            part = rows_between(X, start, start + 1024) if X.shape[0] > 1024 else X
+            data = (part.data if hasattr(part, "indptr") else part).astype(np.float64)
+            at = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)) if hasattr(part, "indptr") else None
+
+            def totals(pair: Pair, data: Array = data, at: Array | None = at, n: int = part.shape[0]) -> Array:
+                return pair(data, data).sum(axis=1) if at is None else np.bincount(at, pair(data, data), n)
+
+            fine = np.isfinite(self._values(totals, self._varied, part.shape[0])).all(axis=0)
+            if not fine.all():
+                i = int(np.argmin(fine))
+                x = next(islice(rows(part), i, None))
+                raise TooLarge("k(x, x) =", self._raw_diagonal(x).max(), "for the kernels", start + i)
 
     def row(self, x: Row) -> Array:
         """k_j(x_i, x), of shape (kernels, terms); 0 for kernels that were shrunk to zero."""

@@ -72,8 +72,10 @@ class Hedge(PoolEngine):
         """Each component learns all rows; then the weights are computed from the scores."""
         scores = np.stack(self._each(lambda learner: learner.learn(X, y, weight)[0]), axis=1)
         counts = weight > 0
-        found = self.weighting.losses(y, scores) * counts[:, None]
-        losses = np.cumsum(np.vstack([self.losses, found]), axis=0)  # added row by row, so that chunks do not matter
+        with np.errstate(over="ignore"):
+            found = self.weighting.losses(y, scores) * counts[:, None]
+            losses = np.cumsum(np.vstack([self.losses, found]), axis=0)  # row by row, so that chunks do not matter
+        _refuse_infinite(losses[1:])
         self.losses = losses[-1].copy()
         self.rounds += int(counts.sum())
         th = self.weighting.weights(losses[:-1])
@@ -112,7 +114,10 @@ class Hedge(PoolEngine):
                 scores[:, i] = learner.learn(x, y, weight, **options)[0]
             else:
                 scores[:, i] = learner.scores(x)
-        self.losses = self.losses + self.weighting.losses(y, scores)[0] * drawn
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = self.losses + self.weighting.losses(y, scores)[0] * drawn
+        _refuse_infinite(losses[None])
+        self.losses = losses
         self.rounds += 1
         return self._combine(scores, self._drawn(th) if self.sampling.answer != "all" else th)
 
@@ -124,3 +129,11 @@ class Hedge(PoolEngine):
         X = self.fine(X)
         scores = np.stack([learner.scores(X) for learner in self.learners], axis=1)
         return self._combine(scores, np.broadcast_to(self.weights, scores.shape[:2]))
+
+
+def _refuse_infinite(losses: Array) -> None:
+    """Raise Diverged, with the number of the row, if no weights follow from the summed losses (rows, components)."""
+    fine = np.isfinite(losses).all(axis=1)
+    if not fine.all():
+        row = int(np.argmin(fine))
+        raise Diverged("the summed loss of a component is", losses[row].max(), row)

@@ -81,6 +81,7 @@ class Learner(Composed):
         keys = np.arange(columns, dtype=np.uint64) if keys is None else keys
         self.run = Run(outputs, keys, np.dtype(dtype), sparse, self.average, seed)
         self.outputs, self.dtype = outputs, self.run.dtype
+        hypothesis.refuse_too_large(self.run)
         self.f, self.rounds = hypothesis.start(self.run), 0
         self.memory = memories.begin(update, self.run)
         self._first = memories.begin(update, self.run)  # never changed: the memory must keep its names and shapes
@@ -190,8 +191,10 @@ class Learner(Composed):
 
     @exclusive
     def widen(self, keys: Array) -> None:
+        run = replace(self.run, keys=keys)
+        self.hypothesis.refuse_too_large(run, self.n)
         self.f.widen(keys)
-        self.run = replace(self.run, keys=keys)
+        self.run = run
         memories.widen(self.update, self.memory, self.run)
         self._first = memories.begin(self.update, self.run)
 

@@ -17,6 +17,7 @@ from onkel.core import soundness
 from onkel.core.basis import Row, State, rows
 from onkel.core.errors import Diverged, Refused, sane
 from onkel.core.growing import Growing
+from onkel.core.limits import refuse_memory
 from onkel.core.locks import exclusive, shared
 from onkel.core.outputs import Joining
 from onkel.core.part import Part
@@ -76,6 +77,7 @@ class Restarts(Engine):
         self.coef = np.zeros((0, len(self.maps), outputs, self.maps[0].size))
         self.losses = np.zeros((0, len(self.maps)))  # of each kernel in each instance, summed since its restart
         self.log_weights = np.zeros(0)  # of the instances
+        refuse_memory(sum(map.memory(len(keys)) + 8 * map.size * outputs for map in self.maps))
         self.keys = keys[:0]
         self._rooms, self._reach = Growing(np.zeros((0, len(self.maps) * self.maps[0].components))), math.inf
         self.widen(keys)
@@ -96,6 +98,7 @@ class Restarts(Engine):
     @exclusive
     def widen(self, keys: Array) -> None:
         """Make room for new features; `keys` are the keys of all features, old and new."""
+        refuse_memory(sum(map.memory(len(keys)) for map in self.maps))
         pairs = zip(self.maps, self.seeds, strict=True)
         more = np.concatenate([map.draw_more(self.columns, keys, seed)["directions"] for map, seed in pairs])
         self._rooms = self._rooms.plus(more.T)

@@ -130,6 +130,7 @@ class NativeLearner(Composed):
     def widen(self, keys: Array, made: Mapping[Part, Any] | None = None) -> None:
         """Make room for new features; `made` has the C++ maps of the new features that exist already."""
         run = replace(self.run, keys=keys)
+        self.hypothesis.refuse_too_large(run, self.n)
         draws = {map: map.draw_more(self.columns, keys, run.seed) for map in self.hypothesis.maps}
         maps = [twin(map, run, draws, made) for map in draws]
         self._core.widen(len(keys), *(maps or [None]))

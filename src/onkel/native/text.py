@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from onkel.core.limits import limits
 from onkel.native import choice
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -19,7 +20,7 @@ def parse_libsvm(text: bytes, base: int) -> tuple[Any, ...] | None:
     """
     core = choice.wanted()
     parts: tuple[Any, ...] | None = core.parse_libsvm(text, base) if core is not None else None
-    return parts
+    return parts if parts is None or parts[-1] <= limits().features else None
 
 
 def parse_table(text: bytes, separator: str, wanted: list[int]) -> tuple[Array, Array, int] | None:

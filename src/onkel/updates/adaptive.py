@@ -82,10 +82,9 @@ class DistanceOverGradient(Update):
             return 1.0, None
         farthest = max(memory["farthest"], math.sqrt(max(memory["norm2"], 0.0)))
         squares = memory["squares"] + slope2 * round.kxx
-        own = round.weight * round.kxx
-        rounds = memory["rounds"] + own * own
+        rounds = memory["rounds"] + (round.weight * round.kxx) * (round.weight * round.kxx)
         if not math.isfinite(squares + rounds):
-            raise Diverged("a sum of squares becomes", squares + rounds)
+            raise Diverged("the sum of squared slopes is", squares + rounds)
         eta = max(farthest / math.sqrt(squares), 1 / math.sqrt(rounds))
         coef = along(round.slope, eta * round.weight)
         memory |= {"farthest": farthest, "squares": squares, "rounds": rounds}
