@@ -155,7 +155,8 @@ void Neighbours<T>::find_nearest(const Terms<T>& f, std::size_t i, const double*
     nearest_[i] = none;
     affinity_[i] = 0;
     if (f.n() == 1) return;
-    std::vector<double> distance2(f.n()), sizes(f.n());
+    static thread_local std::vector<double> distance2, sizes;
+    for (auto* values : {&distance2, &sizes}) values->resize(f.n());
     for (std::size_t j = 0; j < f.n(); ++j) {
         distance2[j] = f.diagonal[j] - 2 * zero_if_negligible(k[j], f.diagonal[j]) + f.diagonal[i];
         sizes[j] = f.diagonal[j] + f.diagonal[i];
@@ -224,7 +225,8 @@ void Refit::insert(Terms<T>& f, const Proposal<T>& proposal, Memory<T>& memory) 
 // Who leaves, from the squared residuals of the terms; the last one stays.
 template <class T>
 std::size_t Refit::cheapest(const Terms<T>& f, const std::vector<double>& residual) {
-    std::vector<double> cost(f.n() - 1), sizes(f.n() - 1);
+    static thread_local std::vector<double> cost, sizes;
+    for (auto* values : {&cost, &sizes}) values->resize(f.n() - 1);
     for (std::size_t i = 0; i < cost.size(); ++i) {
         const double a2 = f.squared_norm(i);
         cost[i] = a2 * residual[i];
@@ -244,24 +246,26 @@ std::size_t Refit::redistribute(Terms<T>& f, const Memory<T>& memory) const {
         double on_new;
         double on_nearest;
         std::size_t nearest;
+        double residual;
+    };
+    const auto alone = [&](std::size_t r) -> Share {
+        const double u = k[r] / kxx;
+        return {u, 0, last, f.diagonal[r] - k[r] * u};
     };
     const auto share = [&](std::size_t r) -> Share {
-        const Share alone{k[r] / kxx, 0, last};
-        if (!near_ || neighbours.nearest(r) == Neighbours<T>::none) return alone;
+        if (!near_ || neighbours.nearest(r) == Neighbours<T>::none) return alone(r);
         const auto n = static_cast<std::size_t>(neighbours.nearest(r));
         const double own = neighbours.affinity(r), knn = f.diagonal[n], kn = k[n];
         const double determinant = kxx * knn - kn * kn;
-        if (determinant <= dependence_threshold * kxx * knn) return alone;
-        return {(knn * k[r] - kn * own) / determinant, (kxx * own - kn * k[r]) / determinant, n};
+        if (determinant <= dependence_threshold * kxx * knn) return alone(r);
+        const double part = 1 / determinant;
+        const double u = (knn * k[r] - kn * own) * part, w = (kxx * own - kn * k[r]) * part;
+        // |k(x_r, .) - its projection|^2 as a square: then errors of u and w, which may be large, hardly matter
+        return {u, w, n, f.diagonal[r] - u * (2 * k[r] - u * kxx) - w * (2 * own - w * knn - 2 * u * kn)};
     };
-    std::vector<double> residual(last);
-    for (std::size_t r = 0; r < last; ++r) {
-        // |k(x_r, .) - its projection|^2 as a square: then errors of the two shares, which may be large, hardly matter
-        const auto [u, w, n] = share(r);
-        double length2 = f.diagonal[r] - u * (2 * k[r] - u * kxx);
-        if (w != 0) length2 -= w * (2 * neighbours.affinity(r) - w * f.diagonal[n] - 2 * u * k[n]);
-        residual[r] = std::max(length2, 0.0);
-    }
+    static thread_local std::vector<double> residual;
+    residual.resize(last);
+    for (std::size_t r = 0; r < last; ++r) residual[r] = std::max(share(r).residual, 0.0);
     const std::size_t leaves = cheapest(f, residual);
     const Share to = share(leaves);
     for (std::size_t o = 0; o < f.outputs; ++o) {

@@ -42,7 +42,7 @@ std::size_t victim_by_margin(const Terms<T>& f, Allowed allowed) {
         negative[i] = allowed(i) ? -margin_without(f, score, i, s) : infinity;
         for (const auto& c : f.coef.values) size = std::max(size, std::abs(c[i]) * f.diagonal[i]);
     }
-    return oldest_of_least(negative, f.born, std::vector<double>(f.n(), size));
+    return oldest_of_least(negative, f.born, size);
 }
 
 template <class T>
