@@ -270,7 +270,7 @@ def test_a_weight_whose_square_overflows(engine, weight):
     X, y = stream_for(ALL["FOGDClassifier"], 20)
     model = onkel.FOGDClassifier(components=20).fit(X, y)
     before = {name: array.tobytes() for name, array in model.state()[0].items()}
-    with pytest.raises(Diverged, match="a sum of squares becomes inf"):
+    with pytest.raises(Diverged, match="the sum of squared slopes is inf"):
         model.learn(X[:1], -y[:1] if model.decision_function(X[:1])[0] * y[0] > 1 else y[:1], sample_weight=[weight])
     assert {name: array.tobytes() for name, array in model.state()[0].items()} == before
 

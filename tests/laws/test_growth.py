@@ -173,3 +173,14 @@ def test_names_leave_a_model_whose_table_they_made_sparse(engine, name, known, m
         for one in (model, other):
             one.learn_one(x, y)
     assert_same(model, other)
+
+
+def test_models_with_names_of_their_own_are_of_no_family():
+    """Their features may differ, so they are not learned together."""
+    models = [onkel.FOGDClassifier(), onkel.FOGDClassifier(), onkel.FOGDClassifier()]
+    for model, names in zip(models, ("ab", "cd", "ab"), strict=True):
+        for i in range(2):
+            model.learn_one(dict.fromkeys(names, 1.0 + i), i)
+    assert [model._learned.family for model in models] == [None] * 3
+    plain = onkel.FOGDClassifier().fit(np.eye(2), [0, 1])
+    assert plain._learned.family == plain._learned.engine.family

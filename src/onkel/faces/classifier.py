@@ -154,9 +154,10 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         if learned is None:
             return None
         while True:
-            labels, scores = learned.labels, learned.score_one(x)
-            if labels is learned.labels and labels.outputs == len(scores):  # type: ignore[union-attr]
-                return predicted_one(labels.classes.tolist(), scores)  # type: ignore[union-attr]
+            labels: Any = learned.labels
+            names, scores = labels.names or labels.listed(), learned.score_one(x)
+            if len(names) < 3 or (len(names) == len(scores) and labels is learned.labels):
+                return predicted_one(names, scores)
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each class (logistic models)."""

@@ -38,7 +38,8 @@ class Labels:
         # The target of a label is ranks[places[label]]. Places stay when other labels join, and the larger set shares
         # them. So a label that joins costs no pass over a dictionary.
         two = len(classes) <= 2
-        self.places = {label: i for i, label in enumerate(classes.tolist())}
+        self.names: list[Any] = classes.tolist()  # empty after a join, until they are `listed`
+        self.places = {label: i for i, label in enumerate(self.names)}
         self.ranks = array("d", [2.0 * i - 1 if two else i for i in range(len(classes))])
 
     def __len__(self) -> int:
@@ -54,6 +55,11 @@ class Labels:
         if len(self) <= 2:
             return np.where(y == self.classes[-1], 1.0, -1.0) if len(self) == 2 else np.full(len(y), -1.0)
         return np.searchsorted(self.classes, y).astype(np.float64)
+
+    def listed(self) -> list[Any]:
+        """The classes as a list."""
+        self.names = self.names or self.classes.tolist()
+        return self.names
 
     def find(self, label: Any) -> float | None:
         """The target of a label; None if it is not known."""
