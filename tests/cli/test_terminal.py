@@ -62,7 +62,7 @@ def test_ctrl_c_is_quiet_while_the_command_loads(tmp_path: Path) -> None:
     """At any time from its first import on; 130, and no traceback."""
     (tmp_path / "x.csv").write_text("a,y\n" + "1,2\n2,1\n" * 50)
     code = "import importlib, onkel.cli; load = importlib.import_module\n"
-    code += "importlib.import_module = lambda name: (print('there', flush=True), load(name))[1]\nonkel.cli.shell()"
+    code += "importlib.import_module = lambda *name: (print('there', flush=True), load(*name))[1]\nonkel.cli.shell()"
     command = [sys.executable, "-W", "ignore", "-c", code, "run", "-", "--target", "y"]
     for wait in (0.0, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0):
         with subprocess.Popen(

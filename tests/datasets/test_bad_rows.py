@@ -53,7 +53,7 @@ BAD_SVM = [
     (b"1 2\n", "is no pair"),
     (b"1 1:\xff\n", "is not a number"),
     (b"1 1:\0\n", "is not a number"),
-    (b"1 99999999999:1\n", "is larger than"),
+    (b"1 99999999999:1\n", "is beyond the limit"),
 ]
 
 
