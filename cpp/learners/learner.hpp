@@ -141,8 +141,10 @@ public:
             const Step step = update_->step(now, coef_.data());
             if (step.shrink != 1) f_->check_scale(step.shrink);
             if (step.moves) {
-                f_->check_step(coef_.data());
-                f_->make_room_for(x);
+                on_f([&](auto& f) {
+                    f.check_step(coef_.data());
+                    f.make_room_for(x);
+                });
             }
             const bool each = step.moves && per_weight_;
             if (each) update_->step_each(coef_.data(), k_, f_->features(), outputs(), steps_.data());

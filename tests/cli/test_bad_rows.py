@@ -164,6 +164,7 @@ def _killed(folder: Path, n: int, kills: int) -> None:
     assert_same_model(once, model, but=("source", "place", "skipped", "kept"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_killed_and_resumed_with_bad_rows(tmp_path: Path) -> None:
     _killed(tmp_path, 4000, 3)

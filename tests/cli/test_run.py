@@ -58,6 +58,7 @@ def test_predictions_as_they_come_from_standard_input() -> None:
     assert "standard input: 3 examples" in err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_killed_and_resumed_it_ends_with_the_same_model(tmp_path: Path) -> None:
     table = write_csv(tmp_path / "long.csv", 30_000)

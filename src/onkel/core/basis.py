@@ -73,13 +73,14 @@ def largest(X: Any) -> float:
 
 
 def rows_between(X: Any, start: int, stop: int) -> Any:
-    """The rows from `start` to before `stop`. The values of a CSR matrix are not copied; its own slices copy them."""
+    """The rows from `start` to before `stop`. The values of a CSR matrix are not copied."""
     if not sp.issparse(X):
         return X[start:stop]
     stop = min(stop, X.shape[0])
     first, last = X.indptr[start], X.indptr[stop]
-    parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
-    return sp.csr_array(parts, shape=(stop - start, X.shape[1]))
+    rows = sp.csr_array((stop - start, X.shape[1]), dtype=X.dtype)  # slices, and CSR matrices made from parts, copy
+    rows.data, rows.indices, rows.indptr = X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first
+    return rows
 
 
 def narrowed(state: State, like: State, columns: int) -> State:
