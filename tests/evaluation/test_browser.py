@@ -20,7 +20,10 @@ from onkel.evaluation import page, plots, report
 from onkel.evaluation.results import Result, Standings
 from onkel.evaluation.traces import Trace
 
-pytestmark = pytest.mark.skipif(browser.program() is None, reason="no Chromium or Chrome here; CHROMIUM may name one")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(browser.program() is None, reason="no Chromium or Chrome here; CHROMIUM may name one"),
+]
 
 SEEN = np.arange(20, 1001, 20)
 EVIL = "<b>&\"Evil'</b>"
